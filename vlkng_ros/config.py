@@ -1,0 +1,289 @@
+"""Every parameter of the package, with its unit, range and default: the one home of each.
+
+A group is a frozen dataclass; a node's or command's configuration is made of groups. ``parameters_of`` lists a
+configuration flat (``keyframe.min_distance_m``), which is what ROS parameter descriptors, the YAML files and the
+README's tables are made from or checked against.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from vlkng_ros.errors import ConfigError
+
+ParameterValue = bool | int | float | str
+ConfigT = TypeVar("ConfigT")
+
+
+def _param(
+    default: ParameterValue,
+    doc: str,
+    *,
+    unit: str = "",
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] = (),
+    live: bool = False,
+) -> Any:
+    """A parameter: bounds are inclusive; ``live`` ones can change while the node runs."""
+    metadata = {"doc": doc, "unit": unit, "low": low, "high": high, "choices": choices, "live": live}
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter as a user sees it."""
+
+    name: str
+    type: type
+    default: ParameterValue
+    doc: str
+    unit: str
+    low: float | None
+    high: float | None
+    choices: tuple[str, ...]
+    live: bool
+
+    def check(self, value: object) -> ParameterValue:
+        """The value, converted from int to float where that is meant.
+
+        Raises:
+            ConfigError: wrong type, out of range, or not among the choices.
+        """
+        if self.type is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if type(value) is not self.type:
+            raise ConfigError(f"parameter '{self.name}': needs {self.type.__name__}, got {value!r}")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ConfigError(f"parameter '{self.name}': needs a finite number, got {value}")
+        if self.low is not None and typing.cast(float, value) < self.low:
+            raise ConfigError(f"parameter '{self.name}': {value} is below {self.low:g} {self.unit}".rstrip())
+        if self.high is not None and typing.cast(float, value) > self.high:
+            raise ConfigError(f"parameter '{self.name}': {value} is above {self.high:g} {self.unit}".rstrip())
+        if self.choices and value not in self.choices:
+            raise ConfigError(f"parameter '{self.name}': {value!r} is not one of {', '.join(self.choices)}")
+        return typing.cast(ParameterValue, value)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryConfig:
+    """Where the memory lives and what it keeps."""
+
+    path: str = _param("~/.ros/vlkng/memory.db", "database file; created with its folder where absent")
+    keep_images: bool = _param(True, "keep a JPEG of every keyframe beside the database")
+    image_width: int = _param(640, "width that keyframe images are reduced to", unit="px", low=64, high=4096)
+    jpeg_quality: int = _param(85, "quality of kept keyframe images", low=10, high=100)
+
+
+@dataclass(frozen=True, slots=True)
+class RobotConfig:
+    """Who remembers, and in which frames."""
+
+    name: str = _param("robot", "name stored with every keyframe")
+    map_id: str = _param(
+        "", "name of the map that localisation uses; empty: each start is a new map and older goals are refused"
+    )
+    map_frame: str = _param("map", "frame that poses are in")
+    base_frame: str = _param("base_link", "frame that navigation goals move")
+
+
+@dataclass(frozen=True, slots=True)
+class PoseConfig:
+    """Where the pose at an image's stamp comes from."""
+
+    source: str = _param("topic", "pose topic(s), or TF at the image's stamp", choices=("topic", "tf"))
+    type: str = _param(
+        "pose_with_covariance",
+        "message type of the pose topic: PoseWithCovarianceStamped (SLAM Toolbox), PoseStamped or Odometry",
+        choices=("pose_with_covariance", "pose", "odometry"),
+    )
+    use_odometry: bool = _param(True, "carry the last pose forward with the odometry topic")
+    wait_s: float = _param(2.0, "how long an image waits for a pose after its stamp", unit="s", low=0.0, high=60.0)
+    buffer_s: float = _param(60.0, "span of poses and odometry kept", unit="s", low=1.0, high=3600.0)
+    hold_distance_m: float = _param(
+        0.7,
+        "without odometry: the pose topic is silent until the robot moved this far, so a held pose is this uncertain",
+        unit="m",
+        low=0.0,
+        high=100.0,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CameraConfig:
+    """The camera and how it is mounted; extrinsics are those of the optical frame in the base frame."""
+
+    name: str = _param("camera", "camera name stored with every keyframe")
+    extrinsics: str = _param("parameters", "where the mounting comes from", choices=("parameters", "tf", "none"))
+    frame_id: str = _param("", "optical frame for TF; empty: the image's frame_id")
+    x_m: float = _param(0.0, "optical centre ahead of the base", unit="m", low=-10.0, high=10.0)
+    y_m: float = _param(0.0, "optical centre left of the base", unit="m", low=-10.0, high=10.0)
+    z_m: float = _param(0.5, "optical centre above the base", unit="m", low=-10.0, high=10.0)
+    roll_rad: float = _param(0.0, "camera body roll", unit="rad", low=-math.pi, high=math.pi)
+    pitch_rad: float = _param(0.0, "camera body pitch, positive looks down", unit="rad", low=-math.pi, high=math.pi)
+    yaw_rad: float = _param(0.0, "camera body yaw, positive looks left", unit="rad", low=-math.pi, high=math.pi)
+    qos_reliability: str = _param(
+        "best_effort", "QoS of the image subscription", choices=("best_effort", "reliable")
+    )
+    transport: str = _param("auto", "image message type; auto follows the publisher", choices=("auto", "raw", "compressed"))
+
+
+@dataclass(frozen=True, slots=True)
+class KeyframeConfig:
+    """Which frames become keyframes."""
+
+    min_distance_m: float = _param(0.5, "travel that makes a new keyframe", unit="m", low=0.0, high=100.0, live=True)
+    min_angle_rad: float = _param(0.35, "turn that makes a new keyframe", unit="rad", low=0.0, high=math.pi, live=True)
+    min_period_s: float = _param(0.25, "least time between keyframes", unit="s", low=0.0, high=3600.0, live=True)
+    max_period_s: float = _param(
+        30.0, "a keyframe at least this often, parked too; 0 for never", unit="s", low=0.0, high=86400.0, live=True
+    )
+    min_sharpness: float = _param(
+        0.0, "variance of the Laplacian below which a frame is blurred; 0 keeps all", low=0.0, high=1e6, live=True
+    )
+    queue_size: int = _param(32, "keyframes that wait for perception in memory; the oldest is dropped", low=1, high=10000)
+
+
+@dataclass(frozen=True, slots=True)
+class PerceptionConfig:
+    """Which model looks at keyframes."""
+
+    backend: str = _param(
+        "florence2", "what describes keyframes", choices=("florence2", "opencv_dnn", "recorded", "none")
+    )
+    model: str = _param("", "hub id, folder or file of the model; empty: the backend's default")
+    device: str = _param("auto", "where the model runs; auto: cuda where there is one", choices=("auto", "cpu", "cuda"))
+    dtype: str = _param(
+        "auto", "weights' type; auto: float16 on cuda, float32 on cpu", choices=("auto", "float16", "bfloat16", "float32")
+    )
+    min_score: float = _param(0.5, "detections below are dropped, where the model gives scores", low=0.0, high=1.0, live=True)
+    max_new_tokens: int = _param(512, "token limit of a generated answer", low=1, high=8192)
+    num_beams: int = _param(1, "beams of generation", low=1, high=16)
+    timeout_s: float = _param(60.0, "a model silent for longer is restarted", unit="s", low=0.1, high=3600.0)
+    start_timeout_s: float = _param(180.0, "time a model may take to load", unit="s", low=1.0, high=3600.0)
+    recording: str = _param("", "JSONL file that the 'recorded' backend reads")
+
+
+@dataclass(frozen=True, slots=True)
+class AssociationConfig:
+    """What is the same thing."""
+
+    associator: str = _param("proximity", "associator that writes its view live", choices=("proximity",))
+    distance_m: float = _param(
+        5.0, "proximity: delta_P, same entity within this distance (EmbodiedLGR's code)", unit="m", low=0.0, high=1000.0
+    )
+    cosine: float = _param(0.75, "proximity: delta_E, same entity above this label similarity", low=-1.0, high=1.0)
+    text_encoder: str = _param(
+        "auto", "sentence-transformers model by hub id or folder; auto: all-MiniLM-L6-v2 where it is, else none"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalConfig:
+    """How questions are answered."""
+
+    preset: str = _param("hybrid", "retrieval preset", choices=("hybrid",), live=True)
+    max_keyframes: int = _param(5, "keyframes returned with an answer", low=1, high=100, live=True)
+    min_confidence: float = _param(
+        0.35, "below it the answer is 'I have not seen ...'", low=0.0, high=1.0, live=True
+    )
+    timeout_s: float = _param(10.0, "longest a question may take", unit="s", low=0.1, high=600.0, live=True)
+
+
+@dataclass(frozen=True, slots=True)
+class NavigationConfig:
+    """How goals reach Nav2."""
+
+    action: str = _param("navigate_to_pose", "NavigateToPose action")
+    server_wait_s: float = _param(2.0, "wait for the action server", unit="s", low=0.0, high=60.0, live=True)
+    response_wait_s: float = _param(5.0, "wait for a goal to be accepted", unit="s", low=0.1, high=60.0, live=True)
+    result_wait_s: float = _param(600.0, "longest a drive may take", unit="s", low=1.0, high=86400.0, live=True)
+    max_attempts: int = _param(3, "keyframes tried when goals are rejected or aborted", low=1, high=20, live=True)
+    arrived_distance_m: float = _param(0.25, "closer than this the robot is already there", unit="m", low=0.0, high=10.0, live=True)
+    arrived_angle_rad: float = _param(0.5, "and turned by less than this", unit="rad", low=0.0, high=math.pi, live=True)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkersConfig:
+    """What RViz shows."""
+
+    period_s: float = _param(1.0, "least time between marker updates", unit="s", low=0.1, high=3600.0, live=True)
+    max_entities: int = _param(500, "entities shown, nearest to the robot first", low=0, high=10000, live=True)
+
+
+@dataclass(frozen=True, slots=True)
+class BuilderConfig:
+    """Parameters of ``builder_node`` and ``vlkng build``."""
+
+    memory: MemoryConfig = MemoryConfig()
+    robot: RobotConfig = RobotConfig()
+    pose: PoseConfig = PoseConfig()
+    camera: CameraConfig = CameraConfig()
+    keyframe: KeyframeConfig = KeyframeConfig()
+    perception: PerceptionConfig = PerceptionConfig()
+    association: AssociationConfig = AssociationConfig()
+    markers: MarkersConfig = MarkersConfig()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryConfig:
+    """Parameters of ``query_node`` and ``vlkng ask``."""
+
+    memory: MemoryConfig = MemoryConfig()
+    robot: RobotConfig = RobotConfig()
+    pose: PoseConfig = PoseConfig()
+    association: AssociationConfig = AssociationConfig()
+    retrieval: RetrievalConfig = RetrievalConfig()
+    navigation: NavigationConfig = NavigationConfig()
+    markers: MarkersConfig = MarkersConfig()
+
+
+def parameters_of(config: type[Any]) -> dict[str, Parameter]:
+    """Every parameter of a configuration by its flat name, in order of declaration."""
+    return {parameter.name: parameter for parameter in _walk(config, "")}
+
+
+def _walk(config: type[Any], prefix: str) -> Iterator[Parameter]:
+    hints = typing.get_type_hints(config)
+    for item in dataclasses.fields(config):
+        kind = hints[item.name]
+        if dataclasses.is_dataclass(kind):
+            yield from _walk(typing.cast(type[Any], kind), f"{prefix}{item.name}.")
+        else:
+            known = {key: item.metadata[key] for key in ("doc", "unit", "low", "high", "choices", "live")}
+            yield Parameter(name=f"{prefix}{item.name}", type=kind, default=item.default, **known)
+
+
+def from_values(config: type[ConfigT], values: Mapping[str, object]) -> ConfigT:
+    """A configuration from flat names; what is not named keeps its default.
+
+    Raises:
+        ConfigError: an unknown name (with the nearest known ones) or a value that ``Parameter.check`` refuses.
+    """
+    known = parameters_of(config)
+    for name in values:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=3)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise ConfigError(f"unknown parameter '{name}'{hint}")
+    checked = {name: known[name].check(value) for name, value in values.items()}
+    return typing.cast(ConfigT, _build(config, checked, ""))
+
+
+def _build(config: type[Any], values: Mapping[str, ParameterValue], prefix: str) -> object:
+    hints: Mapping[str, Any] = types.MappingProxyType(typing.get_type_hints(config))
+    arguments: dict[str, object] = {}
+    for item in dataclasses.fields(config):
+        name = f"{prefix}{item.name}"
+        if dataclasses.is_dataclass(hints[item.name]):
+            arguments[item.name] = _build(hints[item.name], values, f"{name}.")
+        elif name in values:
+            arguments[item.name] = values[name]
+    return config(**arguments)

@@ -1,0 +1,87 @@
+"""What an associator is: it decides, for the detections of a keyframe, which known entity each one is.
+
+An associator only decides. The view applies the decision (counts, history, position), so that every associator is
+judged on identity alone and its view is written in one place. It must be causal and deterministic: it sees the
+observations so far, in the order they were stored, and the same input gives the same decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from vlkng_ros.types import EntityKind, FloatArray, Keyframe, Observation, PositionEstimate, Vec3
+
+
+class EntityRecord(Protocol):
+    """What a view knows of an entity while associating."""
+
+    @property
+    def entity_id(self) -> str: ...
+
+    @property
+    def kind(self) -> EntityKind: ...
+
+    @property
+    def label(self) -> str:
+        """The label given most often."""
+        ...
+
+    @property
+    def map_id(self) -> str: ...
+
+    @property
+    def position(self) -> PositionEstimate:
+        """Best estimate so far; its ``source`` says whether it is more than the robot's own pose."""
+        ...
+
+    @property
+    def seen_from_m(self) -> Vec3:
+        """Base position of the last keyframe that showed it."""
+        ...
+
+    @property
+    def last_seen_ns(self) -> int: ...
+
+    @property
+    def last_keyframe_id(self) -> int: ...
+
+    @property
+    def observation_count(self) -> int: ...
+
+    @property
+    def appearance(self) -> FloatArray | None:
+        """Running mean of the visual embeddings of its crops, unit length; None where there are none."""
+        ...
+
+
+class View(Protocol):
+    """The entities of a view, as an associator may look them up; look-ups cost the same in an old memory."""
+
+    def near(self, position_m: Vec3, radius_m: float, map_id: str) -> Iterable[EntityRecord]:
+        """Entities whose position or last point of view lies within ``radius_m``, in order of creation."""
+        ...
+
+    def alike(self, label: str, cosine: float) -> Iterable[EntityRecord]:
+        """Entities, wherever they are, with a label whose similarity to ``label`` is above ``cosine``."""
+        ...
+
+    def label_similarity(self, a: str, b: str) -> float:
+        """Cosine of two labels' text embeddings; 1.0 for equal labels."""
+        ...
+
+
+class Associator(Protocol):
+    """One way to tell what is the same thing."""
+
+    view: str
+    """Name of the view it writes."""
+
+    def assign(
+        self, keyframe: Keyframe, observations: Sequence[Observation], view: View
+    ) -> Sequence[EntityRecord | None]:
+        """For each observation the entity it shows, or None for one not seen before.
+
+        Two observations of one keyframe never get the same entity.
+        """
+        ...
