@@ -1,0 +1,78 @@
+"""Arguments that several verbs share, read the same way by each."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vlkng_ros.config import AssociationConfig, MemoryConfig, Parameter, RobotConfig, parameters_of
+
+if TYPE_CHECKING:
+    from vlkng_ros.types import Vec3
+
+Parsers = argparse._SubParsersAction  # the only name argparse has for it
+
+
+def add_memory(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
+    """``--memory``: the database file, by default where the nodes keep theirs."""
+    known = parameters_of(MemoryConfig)["path"]
+    parser.add_argument(
+        "--memory",
+        type=path,
+        required=required,
+        default=None if required else path(str(known.default)),
+        metavar="DB",
+        help=known.doc.replace("%", "%%") + ("" if required else f" (default: {known.default})"),
+    )
+
+
+def add_robot(parser: argparse.ArgumentParser) -> None:
+    """``--robot``, ``--map-id``, ``--frame-id``: whose keyframes these are, and in which map."""
+    known = parameters_of(RobotConfig)
+    _add(parser, "--robot", known["name"], "NAME")
+    _add(parser, "--map-id", known["map_id"], "ID")
+    _add(parser, "--frame-id", known["map_frame"], "FRAME")
+
+
+def add_text_encoder(parser: argparse.ArgumentParser) -> None:
+    """``--text-encoder``: what turns words into vectors."""
+    known = parameters_of(AssociationConfig)["text_encoder"]
+    _add(parser, "--text-encoder", known, "MODEL", "; none: words are compared as words")
+
+
+def _add(parser: argparse.ArgumentParser, flag: str, known: Parameter, metavar: str, more: str = "") -> None:
+    shown = f" (default: {known.default})" if known.default != "" else ""
+    parser.add_argument(flag, default=known.default, metavar=metavar, help=f"{known.doc}{more}{shown}".replace("%", "%%"))
+
+
+def path(text: str) -> Path:
+    """A path with ``~`` spelt out."""
+    if not text:
+        raise argparse.ArgumentTypeError("an empty path")
+    return Path(text).expanduser()
+
+
+def stamp(text: str) -> int:
+    """A time in ns, as given; or in seconds, when it has a decimal point."""
+    try:
+        return round(float(text) * 1e9) if "." in text or "e" in text.lower() else int(text)
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(f"'{text}' is no time: give integer ns, or seconds with a point") from None
+
+
+def metres(text: str) -> float:
+    """A finite number of metres."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of metres")
+    return value
+
+
+def centre_and_radius(values: list[float] | None) -> tuple[Vec3, float] | None:
+    """The circle of ``--area X Y RADIUS``."""
+    return None if values is None else ((values[0], values[1], 0.0), values[2])

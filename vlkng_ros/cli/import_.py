@@ -1,0 +1,70 @@
+"""``vlkng import``: captions of another program into a memory."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from vlkng_ros.cli import arguments
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from vlkng_ros.memory import MemoryReader
+    from vlkng_ros.types import Keyframe
+
+
+def add_parser(subparsers: arguments.Parsers) -> None:
+    """The verb and its kinds of files."""
+    parser = subparsers.add_parser("import", help="read what another program saw into a memory")
+    kinds = parser.add_subparsers(title="kinds of files", metavar="KIND", required=True)
+    captions = kinds.add_parser(
+        "captions",
+        help="a caption file as ReMEmbR and EmbodiedLGR write it",
+        description="Read a caption file (a JSON list of entries with time, position, caption, and where there are "
+        "any labels and dlabels) into a memory. A file that was read already, or in part, is not read twice.",
+    )
+    captions.add_argument("file", type=arguments.path, metavar="FILE.json")
+    arguments.add_memory(captions)
+    arguments.add_robot(captions)
+    captions.add_argument("--camera", default="camera", metavar="NAME", help="camera name (default: camera)")
+    arguments.add_text_encoder(captions)
+    captions.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Import a caption file."""
+    from vlkng_ros.bags.caption_file import read_captions
+    from vlkng_ros.bags.captions import import_captions
+    from vlkng_ros.cli.memories import open_writer
+    from vlkng_ros.cli.progress import progress
+    from vlkng_ros.memory import MemoryReader
+
+    frames = read_captions(args.file, frame_id=args.frame_id)
+    with open_writer(args) as writer:
+        with MemoryReader.open(args.memory) as reader:
+            known = keyframes_at(reader, {frame.stamp_ns for frame in frames}, args.camera)
+        with progress(f"import {args.file.name}", len(frames), "frames") as advance:
+            done = import_captions(
+                frames,
+                writer,
+                robot=args.robot,
+                map_id=args.map_id,
+                camera=args.camera,
+                known=known,
+                advance=advance,
+            )
+    print(f"{args.memory}: {done.added + done.completed} keyframes and {done.detections} detections from {args.file}")
+    if done.known:
+        print(f"{done.known} of its {len(frames)} frames were in the memory already and are not repeated")
+    if done.completed:
+        print(f"{done.completed} keyframes of an interrupted import are complete now")
+    return 0
+
+
+def keyframes_at(reader: MemoryReader, stamps_ns: set[int], camera: str) -> dict[int, Keyframe]:
+    """The keyframes of one camera at these stamps."""
+    table = reader.frames()
+    pairs = zip(table.ids.tolist(), table.stamps_ns.tolist(), strict=True)
+    same_time = [keyframe_id for keyframe_id, stamp_ns in pairs if stamp_ns in stamps_ns]
+    return {frame.stamp_ns: frame for frame in reader.keyframes(same_time) if frame.camera == camera}
