@@ -169,6 +169,17 @@ class PerceptionConfig:
     timeout_s: float = _param(60.0, "a model silent for longer is restarted", unit="s", low=0.1, high=3600.0)
     start_timeout_s: float = _param(180.0, "time a model may take to load", unit="s", low=1.0, high=3600.0)
     recording: str = _param("", "JSONL file that the 'recorded' backend reads")
+    record: str = _param("", "JSONL file that everything the backend says is appended to; empty: none")
+    batch_size: int = _param(0, "frames described at once; 0: what suits the backend (chunks of 8 for VLMs)", low=0, high=64)
+    batch_wait_s: float = _param(
+        20.0, "how long a chunk waits for its last frame, backends that describe chunks only", unit="s", low=0.0, high=3600.0
+    )
+    niceness: int = _param(5, "how far the worker's CPU priority is lowered, so that callbacks come first", low=0, high=19)
+    names_file: str = _param("", "opencv_dnn: class names, a line each or 'id name'; empty: COCO's")
+    input_size_px: int = _param(300, "opencv_dnn: side of the square the network sees", unit="px", low=32, high=2048)
+    input_mean: float = _param(0.0, "opencv_dnn: subtracted from each pixel", low=-255.0, high=255.0)
+    input_scale: float = _param(1.0, "opencv_dnn: factor on each pixel after that", low=0.0, high=255.0)
+    input_bgr: bool = _param(False, "opencv_dnn: the network wants BGR (Caffe's do)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,10 @@ class CaptionFileError(InvalidInputError):
     """A caption file that is not in the layout we read."""
 
 
+class RecordingError(InvalidInputError):
+    """A recording of perception that cannot be read or written; the message names the line."""
+
+
 class BagError(InvalidInputError):
     """A bag that cannot be read, or that lacks the topics we need."""
 
@@ -83,6 +87,10 @@ class ModelNotFoundError(ModelError):
 
 class ModelOutputError(ModelError):
     """A model answered something that is not what was asked for, and repair failed."""
+
+
+class ModelUnavailableError(ModelError):
+    """A model cannot answer now (server down, rate limit, no memory); the same frames can be tried again later."""
 
 
 class WorkerError(ModelError):
