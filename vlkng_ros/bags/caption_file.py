@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,12 +28,14 @@ MIN_TRAVEL_M = 0.1
 
 _NS_LIMIT = 2**63
 _ABSENT = object()
-_PHRASE_ENDS = frozenset(
-    "with on in at against near behind under over above below beside by from to for next that which inside outside "
-    "along across around between through is are attached parked standing sitting leaning hanging walking riding "
-    "holding wearing facing leading lying driving displaying showing".split()
+_ARTICLE = re.compile(r"^(?:a|an|the)\s+", re.IGNORECASE)
+_REST = re.compile(
+    r"[\s,]+(?:with|on|in|at|against|near|behind|under|over|above|below|beside|by|from|to|for|next|that|which|inside|"
+    r"outside|along|across|around|between|through|is|are|attached|parked|standing|sitting|leaning|hanging|walking|"
+    r"riding|holding|wearing|facing|leading|lying|driving|displaying|showing)\b.*",
+    re.IGNORECASE | re.DOTALL,
 )
-_ARTICLES = frozenset(("a", "an", "the"))
+"""Where the words about the place and the doings of a thing begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +100,8 @@ def detections_of(labels: Sequence[str], dlabels: Sequence[str]) -> tuple[Detect
 
 
 def head_phrase(text: str) -> str:
-    """The thing a region text is about: "bicycles" of "Bicycles leaning on a fence." The whole text where that fails."""
-    words = text.rstrip(".").split()
-    if len(words) > 1 and words[0].lower() in _ARTICLES:
-        del words[0]
-    end = next((i for i, word in enumerate(words) if i and word.lower().rstrip(",") in _PHRASE_ENDS), len(words))
-    return " ".join(words[:end]) or text
+    """The thing a region text is about: "bicycles" of "bicycles leaning on a fence." All of it where that fails."""
+    return _REST.sub("", _ARTICLE.sub("", text.rstrip("."))) or text
 
 
 def _singular(phrase: str) -> str:
@@ -173,7 +172,7 @@ def _checked(path: Path, index: int, entry: object) -> _Entry:
         raise CaptionFileError(f"{where}: needs an object with time, position and caption, holds {_kind(entry)}")
     seconds = _number(f"{where}: field 'time'", _field(entry, "time", where))
     if not -_NS_LIMIT < seconds * 1e9 < _NS_LIMIT:
-        raise CaptionFileError(f"{where}: field 'time': {seconds:g} is no time in seconds; is it in milliseconds or ns?")
+        raise CaptionFileError(f"{where}: field 'time': {seconds:g} is no time in seconds; is it in ns?")
     return _Entry(
         index=index,
         stamp_ns=round(seconds * 1e9),

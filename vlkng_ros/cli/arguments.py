@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from vlkng_ros.config import AssociationConfig, MemoryConfig, Parameter, RobotConfig, parameters_of
 
 if TYPE_CHECKING:
     from vlkng_ros.types import Vec3
 
-Parsers = argparse._SubParsersAction  # the only name argparse has for it
+Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+"""What ``add_subparsers`` returns; argparse has no public name for it."""
 
 
 def add_memory(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
@@ -44,7 +45,8 @@ def add_text_encoder(parser: argparse.ArgumentParser) -> None:
 
 def _add(parser: argparse.ArgumentParser, flag: str, known: Parameter, metavar: str, more: str = "") -> None:
     shown = f" (default: {known.default})" if known.default != "" else ""
-    parser.add_argument(flag, default=known.default, metavar=metavar, help=f"{known.doc}{more}{shown}".replace("%", "%%"))
+    text = f"{known.doc}{more}{shown}".replace("%", "%%")
+    parser.add_argument(flag, default=known.default, metavar=metavar, help=text)
 
 
 def path(text: str) -> Path:

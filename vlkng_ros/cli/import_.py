@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from vlkng_ros.cli import arguments
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from vlkng_ros.memory import MemoryReader
     from vlkng_ros.types import Keyframe
 
