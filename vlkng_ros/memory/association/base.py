@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from vlkng_ros.types import EntityKind, FloatArray, Keyframe, Observation, PositionEstimate, Vec3
+from vlkng_ros.memory.position import PositionState
+from vlkng_ros.types import EntityKind, EntityState, FloatArray, Keyframe, Observation, PositionEstimate, Vec3
 
 
 class EntityRecord(Protocol):
@@ -33,6 +34,16 @@ class EntityRecord(Protocol):
     @property
     def position(self) -> PositionEstimate:
         """Best estimate so far; its ``source`` says whether it is more than the robot's own pose."""
+        ...
+
+    @property
+    def place(self) -> PositionState:
+        """What ``position`` comes from: the rays so far, also of an entity whose place is not known yet."""
+        ...
+
+    @property
+    def state(self) -> EntityState:
+        """Whether it is still believed to be where it was last seen."""
         ...
 
     @property

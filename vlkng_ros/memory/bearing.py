@@ -1,0 +1,105 @@
+"""What the box of a detection says about where its object is: a ray, an apparent size and how sure both are.
+
+A bearing lives in normalised image coordinates (a pixel at ``(x, y)`` is the ray ``forward + x right + y down``), so
+that everything behind it is independent of the camera's resolution.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from vlkng_ros.types import Detection, Intrinsics, Keyframe, Vec3
+
+BOX_JITTER = 0.05
+"""Standard deviation of each edge of a detector's box, as a fraction of the box's side."""
+CENTRE_MISMATCH = 0.03
+"""The middle of a box is not the same point of the object from every side: deviation as a fraction of the side."""
+SIZE_DEVIATION = 0.12
+"""Standard deviation of log(height): two jittered edges (0.07), and no object is equally tall from all sides."""
+HEADING_DEVIATION_RAD = math.radians(0.5)
+TILT_DEVIATION_RAD = math.radians(0.2)
+POSITION_DEVIATION_M = 0.02
+"""Errors of a SLAM pose (DESIGN section 6), taken as independent between keyframes."""
+MIN_SIDE_PX = 1.0
+EDGE_FRACTION = 0.006
+"""A box within this fraction of the image's side of its border is taken as cut off by it."""
+
+
+class CameraView(NamedTuple):
+    """A keyframe's camera: optical centre and axes in the map frame, all plain floats."""
+
+    centre_m: Vec3
+    right: Vec3
+    down: Vec3
+    forward: Vec3
+    intrinsics: Intrinsics
+
+
+class Bearing(NamedTuple):
+    """One box as a measurement. Variances include the box, the pose's heading and tilt, not the pose's place."""
+
+    camera: CameraView
+    x: float
+    y: float
+    variance_x: float
+    variance_y: float
+    log_height: float | None
+    """Logarithm of the box's height in normalised coordinates; None where the image's border cuts the box."""
+    variance_log_height: float
+    depth_m: float | None
+    cut_off: bool
+    """Whether the image's border cuts the box, so that its middle is not the object's."""
+
+
+def camera_view(keyframe: Keyframe) -> CameraView | None:
+    """The camera of a keyframe, or None where its pose or intrinsics are unknown."""
+    pose, intrinsics = keyframe.camera_pose, keyframe.intrinsics
+    if pose is None or intrinsics is None or not (intrinsics.fx > 0 and intrinsics.fy > 0):
+        return None
+    size = keyframe.image_size_px
+    if size is not None and size != (intrinsics.width_px, intrinsics.height_px):
+        intrinsics = intrinsics.scaled_to(*size)
+    x, y, z, w = pose.orientation
+    return CameraView(
+        pose.position_m,
+        (1 - 2 * (y * y + z * z), 2 * (x * y + z * w), 2 * (x * z - y * w)),
+        (2 * (x * y - z * w), 1 - 2 * (x * x + z * z), 2 * (y * z + x * w)),
+        (2 * (x * z + y * w), 2 * (y * z - x * w), 1 - 2 * (x * x + y * y)),
+        intrinsics,
+    )
+
+
+def bearing_of(camera: CameraView, detection: Detection) -> Bearing | None:
+    """The bearing of a detection's box, or None where it has no usable box."""
+    box = detection.box_px
+    if box is None:
+        return None
+    x1, y1, x2, y2 = box
+    k = camera.intrinsics
+    width, height = x2 - x1, y2 - y1
+    if not (width >= MIN_SIDE_PX and height >= MIN_SIDE_PX and math.isfinite(x1 + y1 + x2 + y2)):
+        return None
+    x = ((x1 + x2) / 2 - k.cx) / k.fx
+    y = ((y1 + y2) / 2 - k.cy) / k.fy
+    width, height = width / k.fx, height / k.fy
+    margin_x, margin_y = EDGE_FRACTION * k.width_px, EDGE_FRACTION * k.height_px
+    cut_x = x1 <= margin_x or x2 >= k.width_px - margin_x
+    cut_y = y1 <= margin_y or y2 >= k.height_px - margin_y
+    centre = BOX_JITTER * BOX_JITTER / 2 + CENTRE_MISMATCH * CENTRE_MISMATCH
+    # A cut box is at least this long, and how much longer is unknown: its middle may be off by half of it.
+    spread_x = width * width * (0.25 if cut_x else centre)
+    spread_y = height * height * (0.25 if cut_y else centre)
+    heading, tilt = HEADING_DEVIATION_RAD * HEADING_DEVIATION_RAD, TILT_DEVIATION_RAD * TILT_DEVIATION_RAD
+    depth = detection.depth_m
+    return Bearing(
+        camera,
+        x,
+        y,
+        spread_x + heading * (1 + x * x) ** 2 + tilt * x * x * y * y,
+        spread_y + tilt * (1 + y * y) ** 2 + heading * x * x * y * y,
+        None if cut_y else math.log(height),
+        SIZE_DEVIATION * SIZE_DEVIATION,
+        depth if depth is not None and math.isfinite(depth) and depth > 0 else None,
+        cut_x or cut_y,
+    )

@@ -1,0 +1,167 @@
+"""Where an entity is, from whatever is at hand: the robot's poses, the bearings of its boxes, depth readings.
+
+``PositionState`` is a small immutable value that is updated with one detection at a time, never looks at history again
+and packs into a few hundred bytes. Robot poses alone give the robot's place with a covariance that says so; boxes give
+a ``Track``, which counts as a place once it has seen enough parallax; depth readings are measurements of the same
+track. A box that contradicts the track starts a challenger, which takes over when further boxes agree with it, so that
+one wrong box changes nothing and a thing that was moved is found at its new place.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import NamedTuple
+
+import numpy as np
+
+from vlkng_ros.errors import InvalidInputError
+from vlkng_ros.memory import track as tracking
+from vlkng_ros.memory.bearing import Bearing, CameraView, bearing_of, camera_view
+from vlkng_ros.memory.track import Track
+from vlkng_ros.types import Detection, Keyframe, PositionEstimate, PositionSource, Vec3
+
+ROBOT_DEVIATION_M = 3.0
+"""How far from the robot things stand that it sees, horizontally; a third of it vertically."""
+MIN_PARALLAX_RAD = math.radians(4.0)
+MAX_RELATIVE_DEPTH_DEVIATION = 0.2
+"""A track counts as a place from this parallax on, once its depth is known to this fraction."""
+CHALLENGE_WON = 3
+"""Boxes in favour of a new place, less those for the old one, that decide for the new one."""
+_VERSION = 1
+_HEAD = struct.Struct("<BBiii3d")
+_TRACK = struct.Struct("<ii32d")
+
+
+class PositionState(NamedTuple):
+    """Everything kept about one entity's place. Start from ``PositionState.empty()``."""
+
+    robot_m: Vec3 | None
+    """Base position of the last keyframe that showed it."""
+    track: Track | None
+    challenger: Track | None
+    standing: int
+    """Boxes that favour the challenger, less later ones that favour the track."""
+    moves: int
+    """How often the thing was found at another place than before."""
+    detections: int
+
+    @classmethod
+    def empty(cls) -> PositionState:
+        """The state of an entity nobody has seen."""
+        return cls(None, None, None, 0, 0, 0)
+
+    def updated(self, keyframe: Keyframe, detection: Detection, camera: CameraView | None = None) -> PositionState:
+        """The state after one more detection; ``camera`` saves recomputing ``camera_view(keyframe)``."""
+        seen = self._replace(robot_m=keyframe.base_pose.position_m, detections=self.detections + 1)
+        camera = camera or camera_view(keyframe)
+        bearing = bearing_of(camera, detection) if camera is not None else None
+        return seen if bearing is None else seen._with_bearing(bearing)
+
+    def _with_bearing(self, bearing: Bearing) -> PositionState:
+        if self.track is None:
+            return self._replace(track=tracking.start(bearing))
+        track = tracking.updated(self.track, bearing)
+        if track is not None:
+            standing = max(self.standing - 1, 0)
+            return self._replace(track=track, standing=standing, challenger=self.challenger if standing else None)
+        challenger = tracking.updated(self.challenger, bearing) if self.challenger is not None else None
+        if challenger is None:
+            return self._replace(challenger=tracking.start(bearing), standing=1)
+        if self.standing + 1 < CHALLENGE_WON:
+            return self._replace(challenger=challenger, standing=self.standing + 1)
+        moved = is_place(self.track)
+        return self._replace(track=challenger, challenger=None, standing=0, moves=self.moves + int(moved))
+
+    @property
+    def source(self) -> PositionSource:
+        """How the position is obtained at present."""
+        if self.track is None or not is_place(self.track):
+            return PositionSource.ROBOT
+        return PositionSource.DEPTH if self.track.depths else PositionSource.TRIANGULATED
+
+    def estimate(self, frame_id: str, map_id: str) -> PositionEstimate:
+        """The position in the map frame, with its covariance, shape ``(3, 3)`` in square metres.
+
+        Raises:
+            InvalidInputError: nothing was seen yet.
+        """
+        if self.robot_m is None:
+            raise InvalidInputError("an entity that was never seen has no position")
+        source = self.source
+        if self.track is None or source is PositionSource.ROBOT:
+            side, up = ROBOT_DEVIATION_M**2, (ROBOT_DEVIATION_M / 3) ** 2
+            covariance = np.diag(np.array([side, side, up]))
+            return PositionEstimate(frame_id, map_id, self.robot_m, covariance, source)
+        mean, (xx, xy, xz, yy, yz, zz) = tracking.point(self.track)
+        covariance = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        return PositionEstimate(frame_id, map_id, mean, covariance, source)
+
+    def to_bytes(self) -> bytes:
+        """A compact, exact and versioned form (56 bytes and 264 a track)."""
+        tracks = [t for t in (self.track, self.challenger) if t is not None]
+        flags = (self.robot_m is not None) + 2 * (self.track is not None) + 4 * (self.challenger is not None)
+        robot = self.robot_m or (0.0, 0.0, 0.0)
+        head = _HEAD.pack(_VERSION, flags, self.standing, self.moves, self.detections, *robot)
+        return head + b"".join(_pack(t) for t in tracks)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> PositionState:
+        """The inverse of ``to_bytes``.
+
+        Raises:
+            InvalidInputError: the bytes are not of this version, or damaged.
+        """
+        try:
+            version, flags, standing, moves, detections, x, y, z = _HEAD.unpack_from(data)
+        except struct.error as error:
+            raise InvalidInputError(f"position state: {len(data)} bytes are too few") from error
+        tracks = (len(data) - _HEAD.size) // _TRACK.size
+        wanted = bool(flags & 2) + bool(flags & 4)
+        if version != _VERSION or tracks != wanted or len(data) != _HEAD.size + tracks * _TRACK.size:
+            raise InvalidInputError(f"position state: version {version} with {len(data)} bytes; known is {_VERSION}")
+        track = _unpack(data, _HEAD.size) if flags & 2 else None
+        challenger = _unpack(data, _HEAD.size + _TRACK.size * bool(flags & 2)) if flags & 4 else None
+        return cls((x, y, z) if flags & 1 else None, track, challenger, standing, moves, detections)
+
+
+def is_place(track: Track) -> bool:
+    """Whether a track tells where the thing is, rather than only in which direction."""
+    if tracking.relative_depth_deviation(track) > MAX_RELATIVE_DEPTH_DEVIATION:
+        return False
+    return track.depths > 0 or track.parallax_rad >= MIN_PARALLAX_RAD
+
+
+def _pack(track: Track) -> bytes:
+    return _TRACK.pack(
+        track.depths,
+        track.boxes,
+        *track.anchor_m,
+        *track.right,
+        *track.down,
+        *track.forward,
+        *track.mean,
+        *track.covariance,
+        track.parallax_rad,
+        track.surprise,
+        track.surprise_count,
+        *track.last_camera_m,
+    )
+
+
+def _unpack(data: bytes, offset: int) -> Track:
+    depths, boxes, *n = _TRACK.unpack_from(data, offset)
+    return Track(
+        (n[0], n[1], n[2]),
+        (n[3], n[4], n[5]),
+        (n[6], n[7], n[8]),
+        (n[9], n[10], n[11]),
+        (n[12], n[13], n[14], n[15]),
+        (n[16], n[17], n[18], n[19], n[20], n[21], n[22], n[23], n[24], n[25]),
+        n[26],
+        n[27],
+        n[28],
+        depths,
+        boxes,
+        (n[29], n[30], n[31]),
+    )
