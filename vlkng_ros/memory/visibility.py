@@ -1,0 +1,213 @@
+"""When not seeing a thing means that it is gone.
+
+A thing that the detector misses is not gone, and neither is one behind a wall. So an absence counts only where the
+thing should have been seen: its place is known, its whole box falls inside the image, it is near enough, no other box
+covers it, and it was seen before from there. *From there* holds on the whole line between a place it was seen from and
+the thing itself, because what is in nobody's way from afar is in nobody's way from nearer. An occupancy grid, where
+there is one, replaces that rule. Each absence counts as much as this thing's own rate of being detected makes it.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+
+from vlkng_ros.errors import InvalidInputError
+from vlkng_ros.memory import track as tracking
+from vlkng_ros.memory.bearing import CameraView
+from vlkng_ros.memory.position import PositionState, is_place
+from vlkng_ros.types import BoxPx, EntityState, Vec3
+
+MAX_RANGE_M = 8.0
+"""Nothing further away is expected to be detected, wherever it was seen from."""
+MIN_RANGE_M = 0.7
+LINE_OF_SIGHT_M = 0.4
+"""How far beside a known line of sight the camera may be."""
+MAX_POSITION_DEVIATION_M = 0.6
+"""A thing whose place is less sure than this is expected nowhere."""
+MARGIN_DEVIATIONS = 2.0
+VANTAGE_SPACING_M = 0.5
+MAX_VANTAGES = 24
+RELOCATED_M = 1.0
+"""A thing found this far from where it was has no known lines of sight any more."""
+INDEPENDENT_M, INDEPENDENT_NS = 0.3, 60_000_000_000
+"""Absences count again after the camera moved this far, or this much time has passed."""
+DETECTION_RATE_BOUNDS = (0.3, 0.8)
+GONE_EVIDENCE = 5.5
+"""Sum of ``-log P(missed although present)`` at which a thing is gone: 4 absences of a thing seen 4 times in 5."""
+MIN_ABSENCES = 3
+_VERSION = 1
+_HEAD = struct.Struct("<BBiiiqd3d3d")
+_VANTAGE = struct.Struct("<2i")
+
+
+class Occupancy(Protocol):
+    """A map that knows what blocks the view."""
+
+    def sees(self, from_m: Vec3, to_m: Vec3) -> bool:
+        """Whether nothing known stands between two points of the map frame."""
+        ...
+
+
+class Presence(NamedTuple):
+    """Whether one entity is believed to be at its place. Start from ``Presence.empty()``."""
+
+    vantages_dm: tuple[tuple[int, int], ...]
+    """Places it was seen from, x and y in tenths of a metre, oldest first."""
+    place_m: Vec3
+    """Where it was when these were noted; NaN before its place is known."""
+    hits: int
+    misses: int
+    """Absences that turned out to be the detector's."""
+    absences: int
+    """Absences since it was last seen."""
+    evidence: float
+    last_absence_m: Vec3
+    last_absence_ns: int
+
+    @classmethod
+    def empty(cls) -> Presence:
+        """Of an entity that was never seen."""
+        nowhere = (math.nan, math.nan, math.nan)
+        return cls((), nowhere, 0, 0, 0, 0.0, nowhere, 0)
+
+    def seen(self, camera: CameraView | None, place: PositionState) -> Presence:
+        """After it was detected; ``place`` is its position with that detection."""
+        vantages, known = self.vantages_dm, self.place_m
+        if place.track is not None and is_place(place.track):
+            now = tracking.point(place.track)[0]
+            if math.dist(now, known) > RELOCATED_M:
+                vantages = ()
+            if not math.dist(now, known) <= RELOCATED_M / 4:
+                known = now
+        if camera is not None:
+            vantages = _with_vantage(vantages, camera.centre_m)
+        return self._replace(
+            vantages_dm=vantages,
+            place_m=known,
+            hits=self.hits + 1,
+            misses=self.misses + self.absences,
+            absences=0,
+            evidence=0.0,
+        )
+
+    def missed(self, camera: CameraView, stamp_ns: int) -> Presence:
+        """After it was not detected in a keyframe where it was ``expected``."""
+        near = math.dist(camera.centre_m, self.last_absence_m) < INDEPENDENT_M
+        if self.absences and near and stamp_ns - self.last_absence_ns < INDEPENDENT_NS:
+            return self
+        low, high = DETECTION_RATE_BOUNDS
+        rate = min(max((self.hits + 3) / (self.hits + self.misses + 4), low), high)
+        return self._replace(
+            absences=self.absences + 1,
+            evidence=self.evidence - math.log(1 - rate),
+            last_absence_m=camera.centre_m,
+            last_absence_ns=stamp_ns,
+        )
+
+    @property
+    def gone(self) -> bool:
+        """Whether it was missed often enough where it should have been seen."""
+        return self.absences >= MIN_ABSENCES and self.evidence >= GONE_EVIDENCE
+
+    def to_bytes(self) -> bytes:
+        """A compact, exact and versioned form (at most 280 bytes)."""
+        head = _HEAD.pack(
+            _VERSION,
+            len(self.vantages_dm),
+            self.hits,
+            self.misses,
+            self.absences,
+            self.last_absence_ns,
+            self.evidence,
+            *self.place_m,
+            *self.last_absence_m,
+        )
+        return head + b"".join(_VANTAGE.pack(*vantage) for vantage in self.vantages_dm)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Presence:
+        """The inverse of ``to_bytes``.
+
+        Raises:
+            InvalidInputError: the bytes are not of this version, or damaged.
+        """
+        try:
+            version, count, hits, misses, absences, stamp, evidence, *n = _HEAD.unpack_from(data)
+        except struct.error as error:
+            raise InvalidInputError(f"presence: {len(data)} bytes are too few") from error
+        if version != _VERSION or len(data) != _HEAD.size + count * _VANTAGE.size:
+            raise InvalidInputError(f"presence: version {version} with {len(data)} bytes; known is {_VERSION}")
+        vantages = tuple((int(x), int(y)) for x, y in _VANTAGE.iter_unpack(data[_HEAD.size :]))
+        return cls(vantages, (n[0], n[1], n[2]), hits, misses, absences, evidence, (n[3], n[4], n[5]), stamp)
+
+
+def state_of(place: PositionState, presence: Presence) -> EntityState:
+    """The state that an entity shows: gone, at another place than before, or present."""
+    if presence.gone:
+        return EntityState.GONE
+    return EntityState.MOVED if place.moves else EntityState.PRESENT
+
+
+def expected(
+    presence: Presence,
+    place: PositionState,
+    camera: CameraView,
+    boxes: Iterable[BoxPx] = (),
+    occupancy: Occupancy | None = None,
+) -> bool:
+    """Whether an entity should be detected by a camera, so that not detecting it is an absence.
+
+    ``boxes`` are what was detected in that keyframe: a thing behind one of them may be hidden by it.
+    """
+    track = place.track
+    if track is None or not is_place(track):
+        return False
+    at, (xx, _, _, yy, _, zz) = tracking.point(track)
+    centre = camera.centre_m
+    distance = math.dist(at, centre)
+    spread = math.sqrt(max(xx, yy, zz))
+    if not MIN_RANGE_M <= distance <= MAX_RANGE_M or spread > MAX_POSITION_DEVIATION_M:
+        return False
+    pixel = _inside(camera, at, (tracking.height_m(track) or 0.0) / 2 + MARGIN_DEVIATIONS * spread)
+    if pixel is None:
+        return False
+    if occupancy is not None:
+        if not occupancy.sees(centre, at):
+            return False
+    elif not any(_on_line(centre, (x / 10, y / 10), at) for x, y in presence.vantages_dm):
+        return False
+    return not any(x1 <= pixel[0] <= x2 and y1 <= pixel[1] <= y2 for x1, y1, x2, y2 in boxes)
+
+
+def _inside(camera: CameraView, at: Vec3, margin_m: float) -> tuple[float, float] | None:
+    """The pixel of a point that lies in the image with ``margin_m`` around it, else None."""
+    c, k = camera.centre_m, camera.intrinsics
+    t = (at[0] - c[0], at[1] - c[1], at[2] - c[2])
+    z = sum(a * b for a, b in zip(camera.forward, t, strict=True))
+    if z < MIN_RANGE_M / 2:
+        return None
+    u = k.cx + k.fx * sum(a * b for a, b in zip(camera.right, t, strict=True)) / z
+    v = k.cy + k.fy * sum(a * b for a, b in zip(camera.down, t, strict=True)) / z
+    margin_u, margin_v = k.fx * margin_m / z, k.fy * margin_m / z
+    inside = margin_u <= u <= k.width_px - margin_u and margin_v <= v <= k.height_px - margin_v
+    return (u, v) if inside else None
+
+
+def _on_line(centre: Vec3, vantage: tuple[float, float], at: Vec3) -> bool:
+    """Whether a camera stands on the floor plan's line from a vantage point to the thing."""
+    dx, dy = at[0] - vantage[0], at[1] - vantage[1]
+    px, py = centre[0] - vantage[0], centre[1] - vantage[1]
+    length2 = dx * dx + dy * dy
+    along = min(max((px * dx + py * dy) / length2, 0.0), 1.0) if length2 > 0 else 0.0
+    return math.hypot(px - along * dx, py - along * dy) <= LINE_OF_SIGHT_M
+
+
+def _with_vantage(vantages: tuple[tuple[int, int], ...], centre: Vec3) -> tuple[tuple[int, int], ...]:
+    x, y = round(centre[0] * 10), round(centre[1] * 10)
+    spacing = VANTAGE_SPACING_M * 10
+    if any(math.hypot(x - vx, y - vy) < spacing for vx, vy in vantages):
+        return vantages
+    return (*vantages[-(MAX_VANTAGES - 1) :], (x, y))
