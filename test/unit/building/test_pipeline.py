@@ -1,0 +1,248 @@
+from concurrent.futures import Future
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from vlkng_ros.building.image_codec import decode_image
+from vlkng_ros.building.pipeline import RETRY_S, MemoryBuilder
+from vlkng_ros.config import BuilderConfig, KeyframeConfig, MemoryConfig
+from vlkng_ros.errors import ImageError, ModelError, ModelUnavailableError, StorageFullError, WorkerError
+from vlkng_ros.types import Capture, Detection, Intrinsics, Keyframe, Perception, PerceptionState, Pose
+
+
+class MemoryInRam:
+    """A writer that keeps everything in dictionaries."""
+
+    def __init__(self):
+        self.keyframes, self.images, self.states, self.perceptions = {}, {}, {}, {}
+        self.associated, self.sessions = [], []
+        self.full = False
+
+    def start_session(self, *, robot, map_id, frame_id):
+        self.sessions.append((robot, map_id, frame_id))
+        return len(self.sessions)
+
+    def add_keyframe(self, capture, jpeg=None):
+        self._check()
+        keyframe = Keyframe(
+            len(self.keyframes) + 1, capture.stamp_ns, capture.base_pose, capture.camera_pose, capture.camera, 1,
+            "robot", "m", capture.intrinsics, capture.image_size_px, "", jpeg is not None, PerceptionState.PENDING, 1,
+        )  # fmt: skip
+        self.keyframes[keyframe.keyframe_id] = keyframe
+        self.images[keyframe.keyframe_id] = jpeg
+        self.states[keyframe.keyframe_id] = "pending"
+        return keyframe
+
+    def add_perception(self, keyframe_id, perception):
+        self._check()
+        self.perceptions[keyframe_id] = perception
+        self.states[keyframe_id] = "done"
+
+    def mark_perception_failed(self, keyframe_id, reason):
+        self.states[keyframe_id] = f"failed: {reason}"
+
+    def associate(self, keyframe_id):
+        self.associated.append(keyframe_id)
+
+    def pending(self, limit=100):
+        return [k for i, k in self.keyframes.items() if self.states[i] == "pending"][:limit]
+
+    def image(self, keyframe_id):
+        return self.images[keyframe_id]
+
+    def _check(self):
+        if self.full:
+            raise StorageFullError("memory.db: the disk is full")
+
+
+class Model:
+    """Hands out futures that the test completes."""
+
+    def __init__(self):
+        self.asked = []
+
+    def __call__(self, frame):
+        future = Future()
+        future.set_running_or_notify_cancel()
+        self.asked.append((frame, future))
+        return future
+
+    def reply(self, index, label="cup"):
+        self.asked[index][1].set_result(Perception(caption="a", detections=(Detection(label),)))
+
+    def fail(self, index, error):
+        self.asked[index][1].set_exception(error)
+
+    @property
+    def ids(self):
+        return [frame.keyframe_id for frame, _ in self.asked]
+
+
+class Building:
+    def __init__(self, queue_size=32, in_flight=1, keep_images=True, memory=None):
+        config = BuilderConfig(
+            memory=MemoryConfig(keep_images=keep_images, image_width=64), keyframe=KeyframeConfig(queue_size=queue_size)
+        )
+        self.memory = memory or MemoryInRam()
+        self.model = Model()
+        self.now_s = 0.0
+        self.wakes = []
+        self.builder = MemoryBuilder(
+            self.memory, self.model, config, in_flight=in_flight, wake=lambda: self.wakes.append(1),
+            clock=lambda: self.now_s,
+        )  # fmt: skip
+
+    def add(self, count=1, size=(48, 64)):
+        for _ in range(count):
+            n = len(self.memory.keyframes)
+            image = np.full((*size, 3), 10 * n % 250, dtype=np.uint8)
+            intrinsics = Intrinsics(100, 100, size[1] / 2, size[0] / 2, size[1], size[0])
+            self.builder.add(Capture(n, Pose.planar("map", n, 0), intrinsics=intrinsics), image)
+
+
+def test_a_frame_is_stored_described_and_associated():
+    run = Building()
+    run.add()
+    assert run.memory.states == {1: "pending"}
+    run.model.reply(0)
+    assert run.wakes == [1]
+    assert run.builder.poll() == [1]
+    assert run.memory.states == {1: "done"}
+    assert run.memory.perceptions[1].detections[0].label == "cup"
+    assert run.memory.associated == [1]
+    assert run.builder.counts == {"stored": 1, "described": 1}
+
+
+def test_image_and_intrinsics_are_reduced_together():
+    run = Building()
+    run.add(size=(96, 128))
+    keyframe = run.memory.keyframes[1]
+    assert keyframe.image_size_px == (64, 48)
+    assert keyframe.intrinsics == Intrinsics(50, 50, 32, 24, 64, 48)
+    assert decode_image(run.memory.images[1]).shape == (48, 64, 3)
+    assert run.model.asked[0][0].image.shape == (48, 64, 3)
+
+
+def test_a_session_is_started_with_the_configured_names():
+    run = Building()
+    assert run.builder.start_session("office") == 1
+    assert run.memory.sessions == [("robot", "office", "map")]
+
+
+def test_a_slow_model_makes_the_oldest_frames_wait_in_the_memory_and_all_are_described_in_the_end():
+    run = Building(queue_size=2)
+    run.add(6)
+    assert run.model.ids == [1]
+    assert run.builder.counts["deferred"] == 3
+    for index in range(6):
+        run.model.reply(index)
+        run.builder.poll()
+    assert run.model.ids == [1, 5, 6, 2, 3, 4]
+    assert set(run.memory.states.values()) == {"done"}
+    assert run.builder.finish(timeout_s=1.0)
+
+
+def test_without_kept_images_a_frame_that_cannot_wait_is_marked_with_the_reason():
+    run = Building(queue_size=1, keep_images=False)
+    run.add(3)
+    assert run.memory.states[2] == ("failed: the model was too slow and no image was kept (memory.keep_images is off)")
+
+
+def test_keyframes_left_pending_by_an_earlier_run_are_described_from_their_pictures():
+    first = Building(in_flight=1)
+    first.add(3)
+    second = Building(memory=first.memory, in_flight=3)
+    second.builder.poll()
+    assert second.model.ids == [1, 2, 3]
+    assert second.model.asked[2][0].image[0, 0, 0] == pytest.approx(20, abs=3)
+
+
+def test_a_frame_that_the_model_refuses_is_marked_and_the_next_goes_on():
+    run = Building()
+    run.add(2)
+    run.model.fail(0, ModelError("florence2: no detections in the reply"))
+    run.builder.poll()
+    run.model.reply(1)
+    run.builder.poll()
+    assert run.memory.states == {1: "failed: florence2: no detections in the reply", 2: "done"}
+    assert run.builder.last_error == "keyframe 1: florence2: no detections in the reply"
+
+
+def test_a_surprise_in_the_model_is_counted_and_not_fatal():
+    run = Building()
+    run.add()
+    run.model.fail(0, ZeroDivisionError("division by zero"))
+    run.builder.poll()
+    assert run.memory.states == {1: "failed: division by zero"}
+
+
+def test_a_model_that_is_away_is_asked_again_after_a_pause():
+    run = Building()
+    run.add()
+    run.model.fail(0, ModelUnavailableError("no server"))
+    run.builder.poll()
+    assert run.model.ids == [1]
+    run.now_s = RETRY_S
+    run.builder.poll()
+    assert run.model.ids == [1, 1]
+    run.model.reply(1)
+    run.builder.poll()
+    assert run.memory.states == {1: "done"}
+    assert run.builder.counts["retried"] == 1
+
+
+def test_a_frame_that_kills_the_models_process_twice_is_given_up():
+    run = Building()
+    run.add(2)
+    run.model.fail(0, WorkerError("the worker died"))
+    run.builder.poll()
+    run.now_s += RETRY_S
+    run.builder.poll()
+    run.model.fail(1, WorkerError("the worker died"))
+    run.builder.poll()
+    run.now_s += RETRY_S
+    run.builder.poll()
+    run.model.reply(2)
+    run.builder.poll()
+    assert run.memory.states == {1: "failed: the worker died", 2: "done"}
+
+
+def test_a_full_disk_loses_the_frame_and_says_so_but_keeps_what_was_described_for_later():
+    run = Building()
+    run.add()
+    run.memory.full = True
+    with pytest.raises(StorageFullError):
+        run.add()
+    run.model.reply(0)
+    run.builder.poll()
+    assert run.builder.last_error == "memory.db: the disk is full"
+    run.memory.full = False
+    run.now_s = RETRY_S
+    run.builder.poll()
+    run.model.reply(1)
+    run.builder.poll()
+    assert run.memory.states == {1: "done"}
+
+
+def test_an_image_that_is_not_rgb_is_refused_and_nothing_is_stored():
+    run = Building()
+    with pytest.raises(ImageError, match="needs RGB"):
+        run.builder.add(Capture(0, Pose.planar("map", 0, 0)), np.zeros((4, 4), np.uint8))
+    assert run.memory.keyframes == {}
+
+
+def test_without_a_model_keyframes_stay_pending():
+    memory = MemoryInRam()
+    builder = MemoryBuilder(memory, None, replace(BuilderConfig(), memory=MemoryConfig(image_width=64)))
+    builder.add(Capture(0, Pose.planar("map", 0, 0)), np.zeros((48, 64, 3), np.uint8))
+    assert memory.states == {1: "pending"}
+    assert not builder.finish(timeout_s=0.0)
+
+
+def test_finishing_waits_for_everything_a_bounded_time():
+    run = Building()
+    run.add(1)
+    run.builder._clock = iter([0.0] * 3 + [100.0] * 20).__next__
+    assert not run.builder.finish(timeout_s=0.01)
+    assert run.memory.states == {1: "pending"}
