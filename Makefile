@@ -1,0 +1,49 @@
+# make setup | demo | test | lint | bench | clean. Each sets up what it needs; a second run reuses it.
+#
+#   PYTHON=python3.12 make setup   another interpreter (3.10 to 3.13)
+#   make test ARGS="-k pose"       only some tests; FILES=test/unit/memory for a folder or a file
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint soak bench docs clean
+
+PYTHON_FOR_SETUP := $(or $(shell command -v $(or $(PYTHON),python3)),python3)
+ENV := . scripts/ros_env.sh
+ARGS ?=
+FILES ?=
+
+help:
+	@echo "make setup   virtual environment with ROS 2, models and tools, and the built package (under 5 min)"
+	@echo "make demo    a robot drives through the gallery, remembers, answers and drives to an answer"
+	@echo "make test    every test;  ARGS='-k pose' selects, FILES=test/unit/memory limits"
+	@echo "make lint    ruff, and mypy in strict mode"
+	@echo "make soak    the tests that take minutes"
+	@echo "make bench   the benchmarks"
+	@echo "make docs    write the tables of README.md and config/vlkng.yaml from the code"
+	@echo "make clean   remove everything that make has made"
+
+setup:
+	@$(PYTHON_FOR_SETUP) scripts/setup_ros.py
+
+demo: setup
+	@$(ENV) && python scripts/demo.py $(ARGS)
+
+test: setup
+	@$(ENV) && python scripts/run_tests.py $(FILES) $(if $(ARGS),-- $(ARGS))
+
+soak: setup
+	@$(ENV) && python scripts/run_tests.py $(FILES) -- -m soak $(ARGS)
+
+lint: setup
+	@$(ENV) && ruff check . && mypy
+
+bench: setup
+	@$(ENV) && vlkng benchmark $(ARGS)
+
+docs: setup
+	@$(ENV) && python scripts/write_tables.py
+
+clean:
+	rm -rf .venv .ros demo_output bench_output build install log dist *.egg-info
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	find vlkng_ros test scripts launch -name __pycache__ -type d -prune -exec rm -rf {} +
