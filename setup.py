@@ -14,8 +14,12 @@ CORE = [
     "numpy>=1.26,<3",  # arrays; 1.26 is Ubuntu 24.04's, 3 may break dtypes
     "opencv-python-headless>=4.8,<6",  # JPEG, homographies, cv2.dnn; headless: no Qt on a robot
     "networkx>=3.1,<4",  # the entity graph of a view; node-link JSON as written since 3.1
-    "rosbags>=0.10,<0.12",  # rosbag2 without ROS; 0.10 has the typestore interface, releases break
+    "rosbags>=0.11,<0.12",  # rosbag2 without ROS; releases break
+    "backports.zstd>=1,<2; python_version < '3.14'",  # compressed bags that are cut off; rosbags brings it too
+    "lz4>=4,<5",  # the same; rosbags brings it too
+    "ruamel.yaml>=0.18,<1",  # a bag's metadata; rosbags brings it too
     "rosbags-image>=0.10,<0.11",  # decodes Image and CompressedImage messages; follows rosbags
+    "tqdm>=4.66,<5",  # progress bars
 ]
 
 # The CPU build of torch is small where an index offers one; make setup asks for it first.
@@ -54,6 +58,7 @@ EXTRAS = {
         "hypothesis>=6.100,<7",  # invariants
         "mypy>=1.15,<3",
         "ruff>=0.9,<1",
+        "types-tqdm>=4.66,<5",
         "pre-commit>=4,<5",
         "lark<1.2",  # newer ones break rosidl; said here too so that pip keeps it
     ],

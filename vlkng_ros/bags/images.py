@@ -64,12 +64,10 @@ def _pixels(message: Any, encoding: str) -> NDArray[Any]:
             f"bytes, holds {data.size} bytes in rows of {step}"
         )
     padded = np.lib.stride_tricks.as_strided(data, shape=(rows, row_bytes), strides=(step, 1), writeable=False)
-    pixels = (
-        np.ascontiguousarray(padded).view(dtype).reshape((rows, width) if channels == 1 else (rows, width, channels))
-    )
-    if dtype.itemsize > 1 and bool(message.is_bigendian) != (sys.byteorder == "big"):
-        pixels = pixels.byteswap()
-    return pixels
+    shape = (rows, width) if channels == 1 else (rows, width, channels)
+    pixels: NDArray[Any] = np.ascontiguousarray(padded).view(dtype).reshape(shape)
+    foreign = dtype.itemsize > 1 and bool(message.is_bigendian) != (sys.byteorder == "big")
+    return pixels.byteswap() if foreign else pixels
 
 
 def _converted(pixels: NDArray[Any], encoding: str) -> Image:
