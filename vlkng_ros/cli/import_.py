@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from vlkng_ros.cli import arguments
-
-if TYPE_CHECKING:
-    from vlkng_ros.memory import MemoryReader
-    from vlkng_ros.types import Keyframe
 
 
 def add_parser(subparsers: arguments.Parsers) -> None:
@@ -34,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     """Import a caption file."""
     from vlkng_ros.bags.caption_file import read_captions
     from vlkng_ros.bags.captions import import_captions
-    from vlkng_ros.cli.memories import open_writer
+    from vlkng_ros.cli.memories import keyframes_at, open_writer
     from vlkng_ros.cli.progress import progress
     from vlkng_ros.memory import MemoryReader
 
@@ -58,11 +53,3 @@ def run(args: argparse.Namespace) -> int:
     if done.completed:
         print(f"{done.completed} keyframes of an interrupted import are complete now")
     return 0
-
-
-def keyframes_at(reader: MemoryReader, stamps_ns: set[int], camera: str) -> dict[int, Keyframe]:
-    """The keyframes of one camera at these stamps."""
-    table = reader.frames()
-    pairs = zip(table.ids.tolist(), table.stamps_ns.tolist(), strict=True)
-    same_time = [keyframe_id for keyframe_id, stamp_ns in pairs if stamp_ns in stamps_ns]
-    return {frame.stamp_ns: frame for frame in reader.keyframes(same_time) if frame.camera == camera}

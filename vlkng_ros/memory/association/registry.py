@@ -1,0 +1,42 @@
+"""The associators by name: what the configuration's ``association.associator`` means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from vlkng_ros.config import AssociationConfig
+from vlkng_ros.errors import ConfigError
+from vlkng_ros.memory.association.base import Associator
+
+
+def open_associator(config: AssociationConfig, name: str = "") -> Associator:
+    """The configured associator, or another one by name with the same thresholds.
+
+    Raises:
+        ConfigError: there is none of this name.
+    """
+    name = name or config.associator
+    opener = _OPENERS.get(name)
+    if opener is None:
+        raise ConfigError(f"associator '{name}': not one of {', '.join(_OPENERS)}")
+    return opener(config)
+
+
+def associator_names() -> tuple[str, ...]:
+    """What ``open_associator`` knows."""
+    return tuple(_OPENERS)
+
+
+def _proximity(config: AssociationConfig) -> Associator:
+    from vlkng_ros.memory.association.proximity import ProximityAssociator
+
+    return ProximityAssociator(config.distance_m, config.cosine)
+
+
+def _hybrid(config: AssociationConfig) -> Associator:
+    from vlkng_ros.memory.association.hybrid import HybridAssociator
+
+    return HybridAssociator(distance_m=config.distance_m)
+
+
+_OPENERS: Mapping[str, Callable[[AssociationConfig], Associator]] = {"proximity": _proximity, "hybrid": _hybrid}
