@@ -275,6 +275,18 @@ def colcon_build(base_paths: Sequence[Path], env: Mapping[str, str], log: Path) 
     run(command, log, env)
 
 
+def package_source() -> Path:
+    """The package's folder under a name beside .venv.
+
+    CMake refuses to export include folders that lie inside the source tree, as NumPy's in .venv would.
+    """
+    link = ROS / "src" / "vlkng_ros"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if not link.is_symlink():
+        link.symlink_to(Path("..", ".."), target_is_directory=True)
+    return link
+
+
 def absent_interfaces(env: Mapping[str, str]) -> list[Path]:
     """The stand-ins that are needed here."""
     packages = sorted(path.parent for path in INTERFACES.glob("*/package.xml"))
@@ -339,7 +351,7 @@ def set_up() -> None:
     progress.step(
         "the package, with colcon",
         [*digest_of(generated), *(str(p.relative_to(ROOT)) for p in sorted(linked)), str(VENV_PYTHON.resolve())],
-        lambda log: colcon_build([ROOT], env, log),
+        lambda log: colcon_build([package_source()], env, log),
         ROS / "stamps" / "package",
     )
 
@@ -355,7 +367,8 @@ def main() -> int:
     except KeyboardInterrupt:
         print("\nmake setup: interrupted; run it again to go on from here", file=sys.stderr)
         return 130
-    print(f"ready in {time.monotonic() - start:.0f} s: .venv/bin/vlkng --help; for ROS: . scripts/ros_env.sh", flush=True)
+    seconds = time.monotonic() - start
+    print(f"ready in {seconds:.0f} s: .venv/bin/vlkng --help; for ROS: . scripts/ros_env.sh", flush=True)
     return 0
 
 
