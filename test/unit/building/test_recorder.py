@@ -1,0 +1,129 @@
+import numpy as np
+import pytest
+from circle_drive import seconds
+from memory_in_ram import MemoryInRam, Model
+
+from vlkng_ros.building.camera_mount import camera_in_base
+from vlkng_ros.building.inbox import Event
+from vlkng_ros.building.keyframe_policy import KeyframePolicy
+from vlkng_ros.building.pipeline import MemoryBuilder
+from vlkng_ros.building.pose_buffer import PoseBuffer
+from vlkng_ros.building.recorder import KeyframeRecorder
+from vlkng_ros.building.selector import FrameSelector
+from vlkng_ros.config import BuilderConfig, KeyframeConfig, MemoryConfig, PoseConfig
+from vlkng_ros.errors import ImageError
+from vlkng_ros.types import Intrinsics, Pose
+
+CONFIG = BuilderConfig(memory=MemoryConfig(image_width=64), pose=PoseConfig(use_odometry=False))
+PICTURE = np.random.default_rng(0).integers(0, 255, (48, 64, 3), dtype=np.uint8)
+
+
+class Recording:
+    """A recorder with a memory in RAM; frames are pictures, or text that cannot be made one."""
+
+    def __init__(self, config=CONFIG):
+        self.memory, self.model, self.stored = MemoryInRam(), Model(), []
+        mount = camera_in_base(config.camera)
+        selector = FrameSelector(
+            PoseBuffer("map", config.pose), KeyframePolicy(config.keyframe), clock=lambda: 0.0, capacity=8
+        )
+        self.recorder = KeyframeRecorder(
+            config,
+            selector,
+            MemoryBuilder(self.memory, self.model, config),
+            rgb_of=self._rgb,
+            camera_in_base=lambda stamp_ns, frame: mount,
+            on_stored=self.stored.append,
+        )
+
+    @staticmethod
+    def _rgb(frame):
+        if isinstance(frame, str):
+            raise ImageError(f"image with encoding '{frame}': not known")
+        return frame
+
+    def pose(self, t, x):
+        self.recorder.handle(Event("pose", seconds(t), Pose.planar("map", x, 0)))
+
+    def frame(self, t, frame=PICTURE):
+        self.recorder.handle(Event("frame", seconds(t), frame))
+
+
+def test_a_drive_becomes_described_keyframes_with_the_cameras_pose():
+    run = Recording()
+    run.recorder.handle(Event("camera_info", 0, Intrinsics(60, 60, 32, 24, 64, 48)))
+    for i in range(4):
+        run.pose(10 + i, i)
+        run.frame(10 + i)
+    run.model.reply(0)
+    assert run.recorder.finish(timeout_s=0.0) is False
+    assert [keyframe.stamp_ns for keyframe in run.stored] == [seconds(10 + i) for i in range(4)]
+    assert run.stored[2].camera_pose.position_m == pytest.approx((2.0, 0.0, 0.5))
+    np.testing.assert_allclose(run.stored[2].camera_pose.rotation()[:, 2], [1, 0, 0], atol=1e-9)
+    assert run.stored[2].intrinsics == Intrinsics(60, 60, 32, 24, 64, 48)
+    assert run.memory.states[1] == "done"
+
+
+def test_a_session_begins_with_its_first_keyframe_and_a_loop_stays_on_the_same_map():
+    run = Recording()
+    run.pose(10, 0)
+    assert run.memory.sessions == []
+    run.frame(10)
+    run.pose(60, 5)
+    run.frame(60)
+    run.pose(10, 0)
+    run.frame(10.0)
+    assert run.memory.sessions == [("robot", "", "map"), ("robot", "m", "map")]
+    assert run.recorder.counts["sessions"] == 2
+
+
+def test_an_image_that_cannot_be_used_is_counted_and_the_next_frame_takes_its_place():
+    run = Recording()
+    run.pose(10, 0)
+    run.frame(10, "x11")
+    run.pose(10.5, 0)
+    run.frame(10.5)
+    assert [keyframe.stamp_ns for keyframe in run.stored] == [seconds(10.5)]
+    assert run.recorder.counts["image"] == 1
+    assert run.recorder.last_error == "image with encoding 'x11': not known"
+
+
+def test_a_full_disk_is_counted_and_the_robot_drives_on():
+    run = Recording()
+    run.memory.full = True
+    run.pose(10, 0)
+    run.frame(10)
+    run.memory.full = False
+    run.pose(11, 1)
+    run.frame(11)
+    assert [keyframe.stamp_ns for keyframe in run.stored] == [seconds(11)]
+    assert run.recorder.counts["store"] == 1
+    assert run.recorder.last_error == "memory.db: the disk is full"
+
+
+def test_blurred_frames_are_passed_over():
+    run = Recording(BuilderConfig(memory=CONFIG.memory, keyframe=KeyframeConfig(min_sharpness=100.0)))
+    run.pose(10, 0)
+    run.frame(10, np.full((48, 64, 3), 80, np.uint8))
+    run.pose(10.5, 0)
+    run.frame(10.5)
+    assert [keyframe.stamp_ns for keyframe in run.stored] == [seconds(10.5)]
+    assert run.recorder.counts["blurred"] == 1
+
+
+def test_a_pose_that_was_none_is_counted_with_what_was_wrong():
+    run = Recording()
+    run.recorder.handle(Event("refused", 0, "pose in 'map': holds NaN"))
+    assert run.recorder.selector.buffer.refused == {"not_a_pose": 1}
+    assert run.recorder.selector.buffer.last_problem == "pose in 'map': holds NaN"
+
+
+def test_ros_time_that_jumps_back_begins_a_session():
+    run = Recording()
+    run.pose(50, 0)
+    run.frame(50)
+    run.recorder.handle(Event("clock_jump", 0, "ROS time jumped back 40 s"))
+    run.pose(10, 0)
+    run.frame(10)
+    assert len(run.stored) == 2
+    assert run.recorder.counts["sessions"] == 2

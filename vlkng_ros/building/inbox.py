@@ -1,0 +1,73 @@
+"""What callbacks leave for the thread that does the work: bounded, in order of arrival, the oldest frame dropped."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that arrived: its kind (``frame``, ``pose``, ``odometry``, ...), its stamp and itself."""
+
+    kind: str
+    stamp_ns: int
+    item: object
+    arrived_s: float = field(default_factory=time.monotonic)
+
+
+class Inbox:
+    """Events from any thread to one. Frames are few and large, the others many and small: each has its own bound.
+
+    Args:
+        frames: most frames kept.
+        others: most other events kept.
+    """
+
+    def __init__(self, frames: int = 8, others: int = 20_000) -> None:
+        self.dropped: Counter[str] = Counter()
+        """Events lost because the working thread did not keep up, by kind."""
+        self._limits = {True: frames, False: others}
+        self._queues: dict[bool, deque[tuple[int, Event]]] = {True: deque(), False: deque()}
+        self._number = 0
+        self._woken = False
+        self._changed = threading.Condition()
+
+    def __len__(self) -> int:
+        return sum(len(queue) for queue in self._queues.values())
+
+    @property
+    def frames(self) -> int:
+        """Frames that wait."""
+        return len(self._queues[True])
+
+    def put(self, event: Event) -> None:
+        """Leave an event; never blocks for long, drops the oldest of its sort when full."""
+        is_frame = event.kind == "frame"
+        with self._changed:
+            queue = self._queues[is_frame]
+            if len(queue) >= self._limits[is_frame]:
+                _, lost = queue.popleft()
+                self.dropped[lost.kind] += 1
+            queue.append((self._number, event))
+            self._number += 1
+            self._changed.notify()
+
+    def wake(self) -> None:
+        """Make a waiting :meth:`take` return at once."""
+        with self._changed:
+            self._woken = True
+            self._changed.notify()
+
+    def take(self, timeout_s: float) -> list[Event]:
+        """Everything that is there, in order of arrival; waits up to ``timeout_s`` for the first."""
+        with self._changed:
+            if not self._woken and not len(self):
+                self._changed.wait(timeout_s)
+            self._woken = False
+            events = sorted(self._queues[True] + self._queues[False], key=lambda numbered: numbered[0])
+            for queue in self._queues.values():
+                queue.clear()
+        return [event for _, event in events]

@@ -1,0 +1,45 @@
+"""Opens what a builder needs, as its configuration says."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from vlkng_ros.config import BuilderConfig
+from vlkng_ros.errors import MemoryLockedError
+
+if TYPE_CHECKING:
+    from vlkng_ros.memory import MemoryWriter
+
+_PAUSE_S = 0.05
+
+
+def open_writer(config: BuilderConfig, *, wait_s: float = 0.0) -> MemoryWriter:
+    """The configured memory with its associator and text encoder.
+
+    Args:
+        config: ``memory`` and ``association`` are used.
+        wait_s: how long to wait for another writer to let go of it. A builder that is started again while its
+            predecessor is ending should not fail for that.
+
+    Raises:
+        MemoryFileError: it cannot be opened; ``MemoryLockedError`` where another process still writes to it.
+        ModelError: the text encoder cannot be loaded.
+    """
+    from vlkng_ros.memory import MemoryWriter, open_encoder
+    from vlkng_ros.memory.association.registry import open_associator
+
+    encoder = open_encoder(config.association.text_encoder)
+    deadline = time.monotonic() + wait_s
+    while True:
+        try:
+            return MemoryWriter.open(
+                config.memory.path,
+                encoder=encoder,
+                associators=(open_associator(config.association),),
+                keep_images=config.memory.keep_images,
+            )
+        except MemoryLockedError:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_PAUSE_S)

@@ -1,0 +1,130 @@
+"""The builder without ROS: what arrives from the robot, in order, becomes keyframes in the memory."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from vlkng_ros.building.inbox import Event
+from vlkng_ros.building.pipeline import MemoryBuilder
+from vlkng_ros.building.selector import FrameSelector, NewSession, Selected
+from vlkng_ros.config import BuilderConfig
+from vlkng_ros.errors import ImageError, InvalidInputError, MemoryFileError
+from vlkng_ros.types import Capture, Image, Intrinsics, Keyframe, Pose
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
+
+class KeyframeRecorder(Generic[T]):
+    """Takes events one by one and stores keyframes. Use it from one thread.
+
+    Args:
+        config: ``camera`` and ``robot`` are used.
+        selector: pairs frames with poses.
+        builder: stores and describes.
+        rgb_of: turns a frame as it arrived into RGB; raises ``ImageError``.
+        camera_in_base: the optical frame on the robot for a frame, or None where it is not known.
+        on_stored: called with each keyframe once it is on disk.
+    """
+
+    def __init__(
+        self,
+        config: BuilderConfig,
+        selector: FrameSelector[T],
+        builder: MemoryBuilder,
+        *,
+        rgb_of: Callable[[T], Image],
+        camera_in_base: Callable[[int, T], Pose | None],
+        on_stored: Callable[[Keyframe], None] = lambda keyframe: None,
+    ) -> None:
+        self.selector = selector
+        self.builder = builder
+        self.counts: Counter[str] = Counter()
+        """Frames by why they were not stored: ``image`` (not usable), ``blurred``, ``store`` (disk); ``sessions``."""
+        self.last_error = ""
+        self.last_keyframe: Keyframe | None = None
+        self.intrinsics: Intrinsics | None = None
+        self._config = config
+        self._rgb_of = rgb_of
+        self._camera_in_base = camera_in_base
+        self._on_stored = on_stored
+        self._map_id = config.robot.map_id
+        self._session_open = False
+
+    def handle(self, event: Event) -> None:
+        """Take in one event and store the keyframes that follow from it."""
+        if event.kind == "frame":
+            self.selector.add_frame(event.stamp_ns, event.item)  # type: ignore[arg-type]
+        elif event.kind == "camera_info":
+            self.intrinsics = event.item if isinstance(event.item, Intrinsics) else None
+        elif event.kind == "clock_jump":
+            self.selector.new_session(str(event.item))
+        elif event.kind == "refused":
+            self.selector.buffer.refuse("not_a_pose", str(event.item))
+        elif isinstance(event.item, Pose):
+            add = self.selector.add_pose if event.kind == "pose" else self.selector.add_odometry
+            add(event.stamp_ns, event.item)
+        self.work()
+
+    def work(self) -> None:
+        """Store what has its pose by now, and what the model has finished."""
+        while (taken := self.selector.take()) is not None:
+            if isinstance(taken, NewSession):
+                logger.warning("%s: a new session begins", taken.reason)
+                self._session_open = False
+            else:
+                self._record(taken)
+        self.builder.poll()
+
+    def finish(self, timeout_s: float = math.inf) -> bool:
+        """Decide on every frame that waits, then wait for the model; False if it did not finish in time."""
+        self.selector.flush()
+        self.work()
+        return self.builder.finish(timeout_s)
+
+    def _record(self, selected: Selected[T]) -> None:
+        try:
+            image = self._rgb_of(selected.frame)
+        except ImageError as error:
+            self._note("image", error)
+            return
+        if not self.selector.policy.is_sharp(image):
+            self.counts["blurred"] += 1
+            return
+        base = selected.found.pose
+        mount = self._camera_in_base(selected.stamp_ns, selected.frame)
+        capture = Capture(
+            stamp_ns=selected.stamp_ns,
+            base_pose=base,
+            camera_pose=base.compose(mount) if mount is not None else None,
+            camera=self._config.camera.name,
+            intrinsics=self.intrinsics,
+        )
+        try:
+            self._open_session()
+            keyframe = self.builder.add(capture, image)
+        except (MemoryFileError, InvalidInputError) as error:
+            self._note("store", error)
+            return
+        self.selector.policy.accept(selected.stamp_ns, base)
+        self.last_keyframe = keyframe
+        # A jump back in time starts a session, not a map: localisation goes on in the one it has.
+        self._map_id = keyframe.map_id
+        self._on_stored(keyframe)
+
+    def _open_session(self) -> None:
+        """Sessions begin with their first keyframe, so that a start without images leaves no trace."""
+        if not self._session_open:
+            self.builder.start_session(self._map_id)
+            self.counts["sessions"] += 1
+            self._session_open = True
+
+    def _note(self, reason: str, error: Exception) -> None:
+        self.counts[reason] += 1
+        if str(error) != self.last_error:
+            logger.warning("%s", error)
+        self.last_error = str(error)
