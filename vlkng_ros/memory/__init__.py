@@ -1,0 +1,27 @@
+"""What the robot remembers: one writer, any number of readers that follow it."""
+
+from vlkng_ros.memory.reader import MemoryReader
+from vlkng_ros.memory.rows import (
+    Changes,
+    ForgetSummary,
+    KeyframeTable,
+    MemoryStats,
+    Mention,
+    Session,
+    StoredText,
+)
+from vlkng_ros.memory.text_encoder import open_encoder
+from vlkng_ros.memory.writer import MemoryWriter
+
+__all__ = [
+    "Changes",
+    "ForgetSummary",
+    "KeyframeTable",
+    "MemoryReader",
+    "MemoryStats",
+    "MemoryWriter",
+    "Mention",
+    "Session",
+    "StoredText",
+    "open_encoder",
+]

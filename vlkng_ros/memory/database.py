@@ -1,0 +1,225 @@
+"""Opening the SQLite file of a memory, and turning what can go wrong with it into words.
+
+WAL with ``synchronous=FULL``: a COMMIT returns after the operation is on the disk. Files are for their owner alone.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from vlkng_ros.errors import (
+    MemoryDamagedError,
+    MemoryFileError,
+    MemoryNotFoundError,
+    NotAMemoryError,
+    SchemaVersionError,
+    StorageFullError,
+)
+from vlkng_ros.memory.schema import APPLICATION_ID, SCHEMA_VERSION, migrate
+
+BUSY_TIMEOUT_MS = 10_000
+CACHE_KIB = 65_536
+WAL_PAGES = 4_000
+"""Pages in the WAL (16 MB) that are moved to the database at the next COMMIT."""
+_HEADER = b"SQLite format 3\x00"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turns errors of SQLite and of the file system into errors of this package that name the memory.
+
+    Raises:
+        StorageFullError: the disk is full or the folder is read-only.
+        MemoryDamagedError: the file's structure is broken.
+        MemoryFileError: anything else about the file.
+    """
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _explain(path, error) from error
+    except OSError as error:
+        if error.errno in _FULL:
+            raise StorageFullError(
+                f"{path}: the disk is full; what was acknowledged is safe, free some space and go on"
+            ) from error
+        if error.errno in _READ_ONLY:
+            raise StorageFullError(
+                f"{path}: cannot write to {path.parent} ({error.strerror}); what was acknowledged is safe"
+            ) from error
+        raise MemoryFileError(f"{path}: {error}") from error
+
+
+def _explain(path: Path, error: sqlite3.Error) -> MemoryFileError:
+    text = str(error)
+    if "full" in text:
+        return StorageFullError(f"{path}: the disk is full; what was acknowledged is safe, free some space and go on")
+    if "readonly" in text or "unable to open" in text:
+        return StorageFullError(f"{path}: cannot write to {path.parent} ({text}); what was acknowledged is safe")
+    if "malformed" in text or "not a database" in text or "corrupt" in text:
+        return MemoryDamagedError(f"{path}: damaged ({text}); {salvageable(path)}")
+    return MemoryFileError(f"{path}: {text}")
+
+
+def salvageable(path: Path) -> str:
+    """What can still be read of a damaged memory, in words, with what to do."""
+    advice = f"the file is left as it is; `sqlite3 {path} .recover` brings back what is readable"
+    try:
+        connection = sqlite3.connect(_uri(path, "mode=ro&immutable=1"), uri=True)
+    except sqlite3.Error:
+        return advice
+    try:
+        counts = [f"{_readable(connection, table)} {table}s" for table in ("keyframe", "observation")]
+        return f"{' and '.join(counts)} can be read; {advice}"
+    finally:
+        connection.close()
+
+
+def _readable(connection: sqlite3.Connection, table: str) -> int:
+    """Rows that come before the first damage, plus those after the last."""
+    seen: set[int] = set()
+    for direction in ("ASC", "DESC"):
+        try:
+            for (row,) in connection.execute(f"SELECT id FROM {table} ORDER BY id {direction}"):
+                if row in seen:
+                    break
+                seen.add(row)
+        except sqlite3.Error:
+            continue
+    return len(seen)
+
+
+def check_file(path: Path) -> None:
+    """Look at a file before SQLite touches it.
+
+    Raises:
+        MemoryNotFoundError: there is no file, or an empty one.
+        NotAMemoryError: it is something else.
+        MemoryDamagedError: it is ours and shorter than it says.
+        SchemaVersionError: it was written by a newer version.
+    """
+    if path.is_dir():
+        raise NotAMemoryError(f"{path}: is a folder; name the database file in it")
+    if not path.exists():
+        raise MemoryNotFoundError(f"{path}: no memory here; a builder makes one, or `vlkng import` or `vlkng build`")
+    with explained(path), open(path, "rb") as file:
+        header = file.read(100)
+        size = os.fstat(file.fileno()).st_size
+    if not header:
+        raise MemoryNotFoundError(f"{path}: an empty file, not a memory; remove it and build one there")
+    if len(header) < 100 or header[:16] != _HEADER or int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+        raise NotAMemoryError(f"{path}: not a memory of vlkng_ros; it is left as it is")
+    pages, page_size = int.from_bytes(header[28:32], "big"), int.from_bytes(header[16:18], "big")
+    wal = wal_of(path)
+    if size < pages * (65536 if page_size == 1 else page_size) and not (wal.exists() and wal.stat().st_size):
+        raise MemoryDamagedError(
+            f"{path}: damaged, {size} bytes of {pages * page_size} are there; {salvageable(path)}"
+        )
+
+
+def wal_of(path: Path) -> Path:
+    """The write-ahead log beside a database."""
+    return path.with_name(path.name + "-wal")
+
+
+def open_for_writing(path: Path) -> sqlite3.Connection:
+    """A connection that writes; the caller holds the lock. Makes the memory where there is none."""
+    try:
+        check_file(path)
+    except MemoryNotFoundError:
+        _create(path)
+    with explained(path):
+        connection = _connect(path, "mode=rw")
+        try:
+            _check_version(connection, path)
+            migrate(connection)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def open_for_reading(path: Path) -> sqlite3.Connection:
+    """A connection that cannot write. On read-only media it reads the file as unchanging."""
+    check_file(path)
+    with explained(path):
+        try:
+            connection = _connect(path, "mode=ro")
+            _check_version(connection, path)
+        except sqlite3.OperationalError as error:
+            if "readonly" not in str(error) and "unable to open" not in str(error):
+                raise
+            connection = _open_immutable(path, error)
+    return connection
+
+
+def _open_immutable(path: Path, error: sqlite3.Error) -> sqlite3.Connection:
+    wal = wal_of(path)
+    if wal.exists() and wal.stat().st_size:
+        raise MemoryFileError(
+            f"{path}: {wal.name} holds operations that are not in the database yet, and {path.parent} cannot be "
+            f"written to ({error}); copy both to a folder that can"
+        )
+    connection = _connect(path, "mode=ro&immutable=1")
+    _check_version(connection, path)
+    return connection
+
+
+def _create(path: Path) -> None:
+    """Makes an empty memory under another name and moves it into place, so that no half-made one is ever seen."""
+    with explained(path):
+        draft = path.with_name(path.name + ".new")
+        draft.unlink(missing_ok=True)
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        connection = _connect(draft, "mode=rw")
+        try:
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            migrate(connection)
+            connection.execute("PRAGMA journal_mode = WAL")
+        finally:
+            connection.close()
+        os.replace(draft, path)
+        sync_folder(path.parent)
+
+
+def _check_version(connection: sqlite3.Connection, path: Path) -> None:
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version > SCHEMA_VERSION:
+        connection.close()
+        raise SchemaVersionError(
+            f"{path}: schema {version}, and this version of vlkng_ros knows up to {SCHEMA_VERSION}; update vlkng_ros"
+        )
+
+
+def _connect(path: Path, options: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        _uri(path, options), uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
+    )
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+    connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+    connection.execute("PRAGMA temp_store = MEMORY")
+    return connection
+
+
+def _uri(path: Path, options: str) -> str:
+    return f"file:{quote(str(path.absolute()))}?{options}"
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a new or renamed entry of a folder durable."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

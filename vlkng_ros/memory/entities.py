@@ -1,0 +1,208 @@
+"""Entities of a view between their rows and the fold, now and as of an earlier time."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from vlkng_ros.memory.catalogs import Catalogs
+from vlkng_ros.memory.fold import CHECKPOINT_EVERY, KINDS, NOWHERE, EntityState, Reach
+from vlkng_ros.memory.keyframe_rows import KeyframeRows
+from vlkng_ros.types import Entity, EntityKind, FloatArray, PositionEstimate, Vec3
+
+COLUMNS = "id, type, number, state, position, reach, revision"
+
+
+@dataclass(frozen=True)
+class KnownEntity:
+    """An entity with its name: what associators are handed (``association.base.EntityRecord``)."""
+
+    key: int
+    """Number of its row; entities made later have higher ones."""
+    entity_id: str
+    view: str
+    state: EntityState
+    map_id: str
+    frame_id: str
+    reach: Reach
+    revision: int
+    appearance: FloatArray | None = None
+    """Running mean of the visual embeddings of its crops, unit length; only filled in for associators."""
+
+    @property
+    def kind(self) -> EntityKind:
+        """Object, person, location or event."""
+        return self.state.kind
+
+    @property
+    def label(self) -> str:
+        """The label given most often."""
+        return self.state.label
+
+    @cached_property
+    def position(self) -> PositionEstimate:
+        """Best estimate so far."""
+        return self.state.position.estimate(self.frame_id, self.map_id)
+
+    @property
+    def seen_from_m(self) -> Vec3:
+        """Base position of the last keyframe that showed it."""
+        return self.state.seen_from_m
+
+    @property
+    def last_seen_ns(self) -> int:
+        """Time of the latest keyframe that showed it."""
+        return self.state.last_seen_ns
+
+    @property
+    def last_keyframe_id(self) -> int:
+        """The latest keyframe that showed it."""
+        return self.state.last_keyframe_id
+
+    @property
+    def observation_count(self) -> int:
+        """How many observations are of it."""
+        return self.state.observation_count
+
+    def entity(self) -> Entity:
+        """As the vocabulary has it."""
+        state = self.state
+        return Entity(
+            view=self.view,
+            entity_id=self.entity_id,
+            kind=state.kind,
+            label=state.label,
+            labels=dict(state.labels),
+            attributes=state.latest_attributes(),
+            position=self.position,
+            first_seen_ns=state.first_seen_ns,
+            last_seen_ns=state.last_seen_ns,
+            first_keyframe_id=state.first_keyframe_id,
+            last_keyframe_id=state.last_keyframe_id,
+            observation_count=state.observation_count,
+            revision=self.revision,
+        )
+
+
+def grown(reach: Reach, before: EntityState | None, after: EntityState) -> Reach:
+    """The reach after one more observation: it starts anew where the entity turned up in another map."""
+    if before is not None and before.map != after.map:
+        reach = NOWHERE
+    return reach.including(after.position.estimate("", "").mean_m)
+
+
+class EntityRows:
+    """Reads the entities of views through one connection."""
+
+    def __init__(self, connection: sqlite3.Connection, catalogs: Catalogs, keyframes: KeyframeRows) -> None:
+        self._connection = connection
+        self._catalogs = catalogs
+        self._keyframes = keyframes
+
+    def decode(self, view: str, row: tuple[int, int, int, str, bytes, bytes, int]) -> KnownEntity:
+        """An entity from the columns ``COLUMNS``."""
+        key, type_, number, state, position, reach, revision = row
+        name = f"{self._catalogs.slug(type_)}_{number}"
+        return self.known(key, name, view, EntityState.from_stored(state, position), Reach.from_bytes(reach), revision)
+
+    def known(
+        self, key: int, name: str, view: str, state: EntityState, reach: Reach, revision: int
+    ) -> KnownEntity:
+        """A state with its name."""
+        map_id, frame_id = self._catalogs.map(state.map)
+        return KnownEntity(key, name, view, state, map_id, frame_id, reach, revision)
+
+    def key_of(self, view_number: int, entity_id: str) -> int | None:
+        """The row of an entity by its name, or None."""
+        slug, _, number = entity_id.rpartition("_")
+        type_ = self._catalogs.slug_number(slug)
+        if type_ is None or not number.isdecimal() or str(int(number)) != number:
+            return None
+        query = "SELECT id FROM entity WHERE view = ? AND type = ? AND number = ?"
+        row = self._connection.execute(query, (view_number, type_, int(number))).fetchone()
+        return None if row is None else int(row[0])
+
+    def load(self, view: str, key: int) -> KnownEntity | None:
+        """An entity as it is now."""
+        row = self._connection.execute(f"SELECT {COLUMNS} FROM entity WHERE id = ?", (key,)).fetchone()
+        return None if row is None else self.decode(view, row)
+
+    def load_all(self, view: str, view_number: int) -> Iterator[KnownEntity]:
+        """Every entity of a view as it is now, in order of creation."""
+        query = f"SELECT {COLUMNS} FROM entity WHERE view = ? ORDER BY id"
+        for row in self._connection.execute(query, (view_number,)):
+            yield self.decode(view, row)
+
+    def as_of(self, known: KnownEntity, as_of_ns: int) -> KnownEntity | None:
+        """The entity as the keyframes up to a time made it; None where it was not seen by then."""
+        state = known.state
+        if state.last_seen_ns <= as_of_ns:
+            return known
+        if state.first_seen_ns > as_of_ns:
+            return None
+        past = self._checkpoint(known.key, state.kind, as_of_ns)
+        for fact in self._keyframes.facts(known.key, past.last_observation_id):
+            if fact.keyframe.stamp_ns <= as_of_ns:
+                past.add(fact)
+            elif state.ordered:
+                break
+        return self.known(known.key, known.entity_id, known.view, past, known.reach, known.revision)
+
+    def _checkpoint(self, key: int, kind: EntityKind, as_of_ns: int) -> EntityState:
+        query = (
+            "SELECT state, position FROM entity_checkpoint WHERE entity = ? AND latest <= ? ORDER BY count DESC LIMIT 1"
+        )
+        row = self._connection.execute(query, (key, as_of_ns)).fetchone()
+        return EntityState.unseen(kind) if row is None else EntityState.from_stored(*row)
+
+
+Checkpoint = tuple[int, int, int, str, bytes]
+"""A row of ``entity_checkpoint``."""
+
+
+def checkpoint_of(key: int, state: EntityState) -> Checkpoint | None:
+    """What is stored after an observation so that earlier times can be asked about without a full replay."""
+    if state.observation_count % CHECKPOINT_EVERY:
+        return None
+    return (key, state.observation_count, state.last_seen_ns, state.to_json(), state.position.to_bytes())
+
+
+class EntityWriter:
+    """Writes the entities of views, inside a transaction of the caller's."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def insert(self, view_number: int, type_number: int, number: int, known: KnownEntity) -> None:
+        """A new entity."""
+        values = (known.key, view_number, type_number, number, *self._values(known))
+        self._connection.execute(f"INSERT INTO entity VALUES ({','.join('?' * 18)})", values)
+
+    def update(self, known: KnownEntity) -> None:
+        """A changed one."""
+        self._connection.execute(
+            "UPDATE entity SET kind=?, map=?, first_seen=?, last_seen=?, x=?, y=?, z=?, from_x=?, from_y=?, from_z=?, "
+            "reach=?, state=?, position=?, revision=? WHERE id=?",
+            (*self._values(known), known.key),
+        )
+
+    def add_checkpoints(self, checkpoints: Iterable[Checkpoint]) -> None:
+        """States on the way, for questions about earlier times."""
+        self._connection.executemany("INSERT INTO entity_checkpoint VALUES (?, ?, ?, ?, ?)", checkpoints)
+
+    def _values(self, known: KnownEntity) -> tuple[object, ...]:
+        state = known.state
+        return (
+            KINDS.index(state.kind),
+            state.map,
+            state.first_seen_ns,
+            state.last_seen_ns,
+            *known.position.mean_m,
+            *known.seen_from_m,
+            known.reach.to_bytes(),
+            state.to_json(),
+            state.position.to_bytes(),
+            known.revision,
+        )

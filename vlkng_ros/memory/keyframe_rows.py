@@ -1,0 +1,156 @@
+"""Keyframes and observations between their rows and their types."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from vlkng_ros.errors import NotInMemoryError
+from vlkng_ros.memory.bearing import CameraView, camera_view
+from vlkng_ros.memory.catalogs import Catalogs
+from vlkng_ros.memory.fold import KINDS, Fact
+from vlkng_ros.memory.packing import unpack_attributes, unpack_box, unpack_pose, unpack_vector
+from vlkng_ros.types import Detection, Keyframe, Observation, PerceptionState
+
+STATES = (PerceptionState.PENDING, PerceptionState.DONE, PerceptionState.FAILED)
+KEYFRAME = "k.id, k.stamp, k.session, k.camera, k.base_pose, k.camera_pose, k.image, k.state, k.revision"
+_DETECTION = "o.id, o.kind, label.text, region.text, o.attributes, o.local_id, o.box, o.score, o.depth"
+_DETECTION_FROM = "observation o JOIN text label ON label.id = o.label LEFT JOIN text region ON region.id = o.region"
+MAX_RECENT = 20_000
+"""Decoded keyframes kept while folding: a keyframe shows several entities."""
+_CHUNK = 500
+
+
+class _Seen(NamedTuple):
+    keyframe: Keyframe
+    camera: CameraView | None
+    map: int
+
+
+class KeyframeRows:
+    """Reads keyframes and observations through one connection, inside or outside a transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, catalogs: Catalogs) -> None:
+        self._connection = connection
+        self._catalogs = catalogs
+        self._recent: dict[int, _Seen] = {}
+
+    def decode(self, row: Sequence[Any], caption: str = "") -> Keyframe:
+        """A keyframe from the columns ``KEYFRAME``."""
+        number, stamp, session_id, camera_number, base, optical, image, state, revision = row
+        session = self._catalogs.session(session_id)
+        camera = self._catalogs.camera(camera_number)
+        return Keyframe(
+            number,
+            stamp,
+            unpack_pose(session.frame_id, base),
+            None if optical is None else unpack_pose(session.frame_id, optical),
+            camera.name,
+            session_id,
+            session.robot,
+            session.map_id,
+            camera.intrinsics,
+            camera.image_size_px,
+            caption,
+            image > 0,
+            STATES[state],
+            revision,
+        )
+
+    def keyframes(self, ids: Sequence[int]) -> list[Keyframe]:
+        """In the order asked for.
+
+        Raises:
+            NotInMemoryError: one of them is not there.
+        """
+        found: dict[int, Keyframe] = {}
+        for start in range(0, len(ids), _CHUNK):
+            part = [int(number) for number in ids[start : start + _CHUNK]]
+            marks = ",".join("?" * len(part))
+            captions = self._captions(part, marks)
+            query = f"SELECT {KEYFRAME} FROM keyframe k WHERE k.id IN ({marks})"
+            for row in self._connection.execute(query, part):
+                found[row[0]] = self.decode(row, captions.get(row[0], ""))
+        missing = [number for number in ids if number not in found]
+        if missing:
+            raise NotInMemoryError(f"keyframe {missing[0]} is not in this memory; it may have been forgotten")
+        return [found[number] for number in ids]
+
+    def _captions(self, ids: Sequence[int], marks: str) -> dict[int, str]:
+        parts: dict[int, list[str]] = {}
+        query = (
+            "SELECT kt.keyframe, text.text FROM keyframe_text kt JOIN text ON text.id = kt.text "
+            f"WHERE kt.keyframe IN ({marks}) ORDER BY kt.keyframe, kt.ordinal"
+        )
+        for number, sentence in self._connection.execute(query, list(ids)):
+            parts.setdefault(number, []).append(sentence)
+        return {number: " ".join(sentences) for number, sentences in parts.items()}
+
+    def observations(self, keyframe_id: int) -> list[Observation]:
+        """Of one keyframe, in the order of its detections.
+
+        Raises:
+            NotInMemoryError: there is no such keyframe.
+        """
+        query = "SELECT first_observation, observations, backend, model FROM keyframe WHERE id = ?"
+        row = self._connection.execute(query, (keyframe_id,)).fetchone()
+        if row is None:
+            raise NotInMemoryError(f"keyframe {keyframe_id} is not in this memory; it may have been forgotten")
+        first, count, backend, model = row
+        if not count:
+            return []
+        names = self._catalogs.term(backend), self._catalogs.term(model)
+        query = (
+            f"SELECT {_DETECTION}, crop.vector FROM {_DETECTION_FROM} LEFT JOIN crop ON crop.observation = o.id "
+            "WHERE o.id BETWEEN ? AND ? ORDER BY o.id"
+        )
+        return [
+            Observation(row[0], keyframe_id, self._detection(row, row[9]), *names)
+            for row in self._connection.execute(query, (first, first + count - 1))
+        ]
+
+    def _detection(self, row: Sequence[Any], vector: bytes | None) -> Detection:
+        _, kind, label, region, attributes, local_id, box, score, depth, *_ = row
+        return Detection(
+            label,
+            unpack_box(box),
+            score,
+            region or "",
+            unpack_attributes(self._catalogs.term(attributes)),
+            KINDS[kind],
+            self._catalogs.term(local_id),
+            None if vector is None else unpack_vector(vector),
+            depth,
+        )
+
+    def facts(self, entity: int, after_observation: int = 0) -> Iterator[Fact]:
+        """An entity's observations in the order in which they were associated; crops are left out."""
+        query = (
+            f"SELECT {_DETECTION}, {KEYFRAME} FROM assignment a JOIN {_DETECTION_FROM} "
+            "JOIN keyframe k ON k.id = o.keyframe "
+            "WHERE a.entity = ? AND a.observation > ? AND o.id = a.observation ORDER BY a.observation"
+        )
+        for row in self._connection.execute(query, (entity, after_observation)):
+            seen = self._recent.get(row[9])
+            if seen is None or seen.keyframe.revision != row[17]:
+                seen = self._remember(self.decode(row[9:]))
+            yield Fact(row[0], self._detection(row, None), *seen)
+
+    def fact(self, observation_id: int, detection: Detection, keyframe: Keyframe) -> Fact:
+        """A fact for the fold."""
+        seen = self._recent.get(keyframe.keyframe_id)
+        if seen is None or seen.keyframe is not keyframe:
+            seen = self._remember(keyframe)
+        return Fact(observation_id, detection, *seen)
+
+    def _remember(self, keyframe: Keyframe) -> _Seen:
+        if len(self._recent) >= MAX_RECENT:
+            self._recent.clear()
+        seen = _Seen(keyframe, camera_view(keyframe), self._catalogs.map_of_session(keyframe.session_id))
+        self._recent[keyframe.keyframe_id] = seen
+        return seen
+
+    def clear(self) -> None:
+        """Forget what was decoded: after a rollback or a deletion."""
+        self._recent.clear()

@@ -1,0 +1,53 @@
+"""Labels as models word them, brought to the form in which they are compared and made into names."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+_NOT_NAME = re.compile(r"\W+")
+_NO_PLURAL = ("ss", "us", "is")
+_IRREGULAR = {
+    "people": "person",
+    "men": "man",
+    "women": "woman",
+    "children": "child",
+    "knives": "knife",
+    "shelves": "shelf",
+    "leaves": "leaf",
+    "mice": "mouse",
+    "feet": "foot",
+    "buses": "bus",
+    "glasses": "glasses",
+    "scissors": "scissors",
+    "stairs": "stairs",
+    "jeans": "jeans",
+    "trousers": "trousers",
+    "headphones": "headphones",
+}
+
+
+@functools.lru_cache(maxsize=65_536)
+def normal_form(label: str) -> str:
+    """Case-folded, single spaces, the last word singular: ``"Coffee  Cups"`` is ``"coffee cup"``."""
+    words = label.casefold().split()
+    if not words:
+        return ""
+    return " ".join((*words[:-1], _singular(words[-1])))
+
+
+def _singular(word: str) -> str:
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    if len(word) < 4 or not word.endswith("s") or word.endswith(_NO_PLURAL):
+        return word
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    if word.endswith(("ches", "shes", "sses", "xes", "zes")):
+        return word[:-2]
+    return word[:-1]
+
+
+def type_slug(label: str) -> str:
+    """The ``<type>`` of an entity id: ``"Coffee Cups"`` gives ``coffee_cup``; ``thing`` where no letter is left."""
+    return _NOT_NAME.sub("_", normal_form(label)).strip("_") or "thing"

@@ -1,0 +1,83 @@
+"""Poses, boxes and vectors as the bytes that are stored: exact, in as few bytes as that takes."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+
+import numpy as np
+
+from vlkng_ros.types import BoxPx, FloatArray, Pose, Quaternion, Vec3
+
+_POSE = struct.Struct("<7d")
+_SHORTS = struct.Struct("<4H")
+_FLOATS = struct.Struct("<4f")
+_DOUBLES = struct.Struct("<4d")
+
+
+def pack_pose(pose: Pose) -> bytes:
+    """Position and quaternion, 56 bytes."""
+    return _POSE.pack(*pose.position_m, *pose.orientation)
+
+
+def unpack_pose(frame_id: str, data: bytes) -> Pose:
+    """The inverse of ``pack_pose``, bit for bit: a stored pose is not normalised a second time."""
+    x, y, z, *q = _POSE.unpack(data)
+    pose = object.__new__(Pose)
+    position: Vec3 = (x, y, z)
+    orientation: Quaternion = (q[0], q[1], q[2], q[3])
+    object.__setattr__(pose, "frame_id", frame_id)
+    object.__setattr__(pose, "position_m", position)
+    object.__setattr__(pose, "orientation", orientation)
+    return pose
+
+
+def position_of(data: bytes) -> Vec3:
+    """The position of a packed pose."""
+    x, y, z, *_ = _POSE.unpack(data)
+    return (x, y, z)
+
+
+def pack_box(box: BoxPx | None) -> bytes | None:
+    """8 bytes for whole pixels, 16 for what float32 holds exactly, else 32."""
+    if box is None:
+        return None
+    if all(0 <= side <= 65_535 and side == int(side) for side in box):
+        return _SHORTS.pack(*(int(side) for side in box))
+    floats = _FLOATS.pack(*box) if max(map(abs, box)) < 1e30 else b""
+    if floats and _FLOATS.unpack(floats) == tuple(box):
+        return floats
+    return _DOUBLES.pack(*box)
+
+
+def unpack_box(data: bytes | None) -> BoxPx | None:
+    """The inverse of ``pack_box``."""
+    if data is None:
+        return None
+    layout = {_SHORTS.size: _SHORTS, _FLOATS.size: _FLOATS, _DOUBLES.size: _DOUBLES}[len(data)]
+    x1, y1, x2, y2 = layout.unpack(data)
+    return (float(x1), float(y1), float(x2), float(y2))
+
+
+def pack_vector(vector: FloatArray) -> bytes:
+    """float16: the angle between unit vectors stays within 0.001 rad."""
+    return np.asarray(vector, dtype=np.float16).tobytes()
+
+
+def unpack_vector(data: bytes) -> FloatArray:
+    """A unit vector, float32, shape ``(d,)``."""
+    vector = np.frombuffer(data, dtype=np.float16).astype(np.float32)
+    length = float(np.linalg.norm(vector))
+    return vector / np.float32(length) if length > 0 else vector
+
+
+def pack_attributes(attributes: Mapping[str, str]) -> str:
+    """JSON with sorted keys, non-empty values only; the empty string where there are none."""
+    kept = {str(key): str(value) for key, value in attributes.items() if value}
+    return json.dumps(kept, ensure_ascii=False, sort_keys=True, separators=(",", ":")) if kept else ""
+
+
+def unpack_attributes(text: str) -> dict[str, str]:
+    """The inverse of ``pack_attributes``."""
+    return dict(json.loads(text)) if text else {}

@@ -1,0 +1,119 @@
+"""What a memory hands out besides the vocabulary: tables, changes, counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vlkng_ros.types import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class KeyframeTable:
+    """Columns of every keyframe, sorted by ``(stamp_ns, id)``; read-only, replaced at each refresh that changes it."""
+
+    ids: NDArray[np.int64]
+    """Shape ``(n,)``."""
+    stamps_ns: NDArray[np.int64]
+    """Shape ``(n,)``."""
+    position_m: FloatArray
+    """Base positions, shape ``(n, 3)``."""
+    session: NDArray[np.int64]
+    """Shape ``(n,)``."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is different since the last look. Names and ids appear once; what was made and forgotten since, nowhere."""
+
+    revision: int
+    keyframe_ids: tuple[int, ...] = ()
+    """New, described, moved or shortened keyframes, ascending."""
+    entities: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By view: new or changed entities, in order of creation."""
+    forgotten_keyframe_ids: tuple[int, ...] = ()
+    forgotten_entities: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    forgotten_text_ids: tuple[int, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(
+            self.keyframe_ids
+            or self.entities
+            or self.forgotten_keyframe_ids
+            or self.forgotten_entities
+            or self.forgotten_text_ids
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A drive: keyframes of one robot in one map."""
+
+    session_id: int
+    robot: str
+    map_id: str
+    frame_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStats:
+    """What is in a memory."""
+
+    revision: int
+    schema: int
+    keyframes: int
+    pending: int
+    """Keyframes that no model has described yet."""
+    observations: int
+    entities: Mapping[str, int]
+    """By view."""
+    texts: int
+    oldest_ns: int | None
+    newest_ns: int | None
+    bounds_m: tuple[tuple[float, float, float], tuple[float, float, float]] | None
+    """Lowest and highest corner of the robot's path, all maps together."""
+    bytes: int
+    """Database and write-ahead log; images apart."""
+    encoder_id: str | None
+    sessions: tuple[Session, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredText:
+    """A string that a question can find, with its vector by the memory's encoder (unit length, shape ``(d,)``)."""
+
+    text_id: int
+    text: str
+    vector: FloatArray | None
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A text in a keyframe. ``role`` is ``caption``, ``label`` or ``region``; captions have observation 0."""
+
+    keyframe_id: int
+    text_id: int
+    role: str
+    observation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetSummary:
+    """What ``forget`` took out of the memory."""
+
+    revision: int
+    keyframes: int
+    observations: int
+    entities: Mapping[str, int]
+    """By view: entities that are gone altogether."""
+    images: int
+    texts: int
+
+    def __bool__(self) -> bool:
+        return bool(self.keyframes or self.observations or self.images or self.texts)
