@@ -44,12 +44,16 @@ class Bearing(NamedTuple):
     y: float
     variance_x: float
     variance_y: float
-    log_height: float | None
-    """Logarithm of the box's height in normalised coordinates; None where the image's border cuts the box."""
+    log_height: float
+    """Logarithm of the box's height in normalised coordinates; a lower bound where ``cut_height``."""
     variance_log_height: float
+    width: float
+    """The box's width in normalised coordinates."""
     depth_m: float | None
     cut_off: bool
     """Whether the image's border cuts the box, so that its middle is not the object's."""
+    cut_height: bool
+    """Whether it does so above or below."""
 
 
 def camera_view(keyframe: Keyframe) -> CameraView | None:
@@ -98,8 +102,10 @@ def bearing_of(camera: CameraView, detection: Detection) -> Bearing | None:
         y,
         spread_x + heading * (1 + x * x) ** 2 + tilt * x * x * y * y,
         spread_y + tilt * (1 + y * y) ** 2 + heading * x * x * y * y,
-        None if cut_y else math.log(height),
+        math.log(height),
         SIZE_DEVIATION * SIZE_DEVIATION,
+        width,
         depth if depth is not None and math.isfinite(depth) and depth > 0 else None,
         cut_x or cut_y,
+        cut_y,
     )

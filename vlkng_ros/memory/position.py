@@ -68,7 +68,8 @@ class PositionState(NamedTuple):
         challenger = tracking.updated(self.challenger, bearing) if self.challenger is not None else None
         if challenger is None:
             return self._replace(challenger=tracking.start(bearing), standing=1)
-        if self.standing + 1 < CHALLENGE_WON:
+        needed = CHALLENGE_WON if is_place(challenger) else 2 * CHALLENGE_WON
+        if self.standing + 1 < needed:
             return self._replace(challenger=challenger, standing=self.standing + 1)
         moved = is_place(self.track)
         return self._replace(track=challenger, challenger=None, standing=0, moves=self.moves + int(moved))

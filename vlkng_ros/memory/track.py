@@ -25,10 +25,13 @@ Projection = tuple[float, float, State, State, State, float]
 PRIOR_INVERSE_DEPTH = 0.35
 PRIOR_INVERSE_DEPTH_DEVIATION = 0.5
 """Before any parallax: about 3 m away, infinity and 0.75 m are both within two deviations."""
-UNKNOWN_LOG_HEIGHT, UNKNOWN_LOG_HEIGHT_VARIANCE = -1.5, 4.0
+CUT_LOG_HEIGHT, CUT_LOG_HEIGHT_VARIANCE = 0.3, 0.5
+"""By how much a thing is taller than what the image's border leaves of it, as a logarithm."""
 GATE = 16.0
 """Squared Mahalanobis distance of a bearing beyond which it is no measurement of this object (4 sigma)."""
 SIZE_GATE = 12.0
+SURPRISING = 4.0
+"""Squared distance beyond which an accepted bearing also makes the track less sure of itself."""
 MAX_ITERATIONS = 4
 MIN_DEPTH_M = 0.05
 MAX_INVERSE_DEPTH = 1 / MIN_DEPTH_M
@@ -66,8 +69,8 @@ class Prediction(NamedTuple):
     variance_x: float
     covariance_xy: float
     variance_y: float
-    residual_size: float | None
-    """Difference of log heights; None where the box has no height or the track's is unknown."""
+    residual_size: float
+    """Difference of log heights; only how far the box is too tall where the image's border cuts it."""
     variance_size: float
     depth_m: float | None
     """Expected depth along the camera's axis; None at or beyond infinity."""
@@ -79,20 +82,22 @@ class Prediction(NamedTuple):
         x, y = self.residual_x, self.residual_y
         return (self.variance_y * x * x - 2 * self.covariance_xy * x * y + self.variance_x * y * y) / det
 
-    @property
-    def log_volume(self) -> float:
-        """Logarithm of the bearing's normalising constant, ``log(2 pi sqrt(det S))``."""
-        det = self.variance_x * self.variance_y - self.covariance_xy**2
-        return math.log(2 * math.pi) + 0.5 * math.log(det)
+    def log_density(self, more_x: float) -> float:
+        """Logarithm of the bearing's probability density, with ``more_x`` added to the variance in x."""
+        variance_x = self.variance_x + more_x
+        det = variance_x * self.variance_y - self.covariance_xy**2
+        x, y = self.residual_x, self.residual_y
+        distance2 = (self.variance_y * x * x - 2 * self.covariance_xy * x * y + variance_x * y * y) / det
+        return -0.5 * distance2 - math.log(2 * math.pi) - 0.5 * math.log(det)
 
 
 def start(bearing: Bearing) -> Track:
     """A track from its first bearing, anchored at that camera."""
     camera = bearing.camera
     place = (POSITION_DEVIATION_M * (PRIOR_INVERSE_DEPTH + PRIOR_INVERSE_DEPTH_DEVIATION)) ** 2
-    log_height = bearing.log_height
-    size = UNKNOWN_LOG_HEIGHT if log_height is None else log_height
-    size_variance = UNKNOWN_LOG_HEIGHT_VARIANCE if log_height is None else bearing.variance_log_height
+    cut = bearing.cut_height
+    size = bearing.log_height + (CUT_LOG_HEIGHT if cut else 0.0)
+    size_variance = CUT_LOG_HEIGHT_VARIANCE if cut else bearing.variance_log_height
     variance_x, variance_y = bearing.variance_x + place, bearing.variance_y + place
     prior = PRIOR_INVERSE_DEPTH_DEVIATION * PRIOR_INVERSE_DEPTH_DEVIATION
     track = Track(
@@ -131,8 +136,12 @@ def updated(track: Track, bearing: Bearing) -> Track | None:
     if stands_still and not bearing.cut_off and bearing.depth_m is None:
         return track._replace(boxes=track.boxes + 1)
     residual_size = prediction.residual_size
-    use_size = residual_size is not None and residual_size * residual_size < SIZE_GATE * prediction.variance_size
+    use_size = not bearing.cut_height and residual_size * residual_size < SIZE_GATE * prediction.variance_size
     mean, covariance = track.mean, track.covariance
+    if prediction.distance2 > SURPRISING:
+        # The track is less sure than it thinks (an early box was another thing's, SLAM shifted, the thing was pushed):
+        # let it forget in proportion, so that what is seen now counts for more.
+        covariance = _scaled(covariance, prediction.distance2 / SURPRISING)
     at = mean
     for _ in range(MAX_ITERATIONS):
         x, y, rows_x, rows_y, rows_size, depth = view
@@ -140,7 +149,7 @@ def updated(track: Track, bearing: Bearing) -> Track | None:
         # Innovations are taken at the linearisation point and referred to the prior mean (iterated EKF).
         new, cov = _absorb(mean, covariance, rows_x, bearing.x - x, at, bearing.variance_x + place)
         new, cov = _absorb(new, cov, rows_y, bearing.y - y, at, bearing.variance_y + place)
-        if use_size and bearing.log_height is not None:
+        if use_size:
             innovation = bearing.log_height - (at[3] - math.log(depth))
             new, cov = _absorb(new, cov, rows_size, innovation, at, bearing.variance_log_height)
         new = (new[0], new[1], min(max(new[2], -PRIOR_INVERSE_DEPTH_DEVIATION), MAX_INVERSE_DEPTH), new[3])
@@ -164,6 +173,18 @@ def updated(track: Track, bearing: Bearing) -> Track | None:
         last_camera_m=track.last_camera_m if bearing.cut_off else camera.centre_m,
     )
     return result if bearing.depth_m is None else _with_depth(result, bearing, bearing.depth_m)
+
+
+def with_height(track: Track, log_height_m: tuple[float, float]) -> Track:
+    """A track whose depth is unknown, given the mean and variance of what the logarithm of its height should be."""
+    if track.covariance[9] > 0.25:
+        return track
+    mean, variance = log_height_m
+    inverse_depth = math.exp(track.mean[3] - mean)
+    spread = inverse_depth * inverse_depth * (variance + track.covariance[9])
+    at = track.mean
+    new, covariance = _absorb(at, track.covariance, (0.0, 0.0, 1.0, 0.0), inverse_depth - at[2], at, spread)
+    return track._replace(mean=new, covariance=covariance)
 
 
 def relative_depth_deviation(track: Track) -> float:
@@ -243,18 +264,15 @@ def _compare(track: Track, bearing: Bearing, view: Projection) -> Prediction:
     p = track.covariance
     px, py = _times(p, rows_x), _times(p, rows_y)
     place = _place_variance(track.mean[2], depth)
-    residual_size, variance_size = None, 1.0
-    if bearing.log_height is not None:
-        ps = _times(p, rows_size)
-        variance_size = _dot(rows_size, ps) + bearing.variance_log_height
-        residual_size = bearing.log_height - (track.mean[3] - math.log(depth))
+    variance_size = _dot(rows_size, _times(p, rows_size)) + bearing.variance_log_height
+    residual_size = bearing.log_height - (track.mean[3] - math.log(depth))
     return Prediction(
         bearing.x - x,
         bearing.y - y,
         _dot(rows_x, px) + bearing.variance_x + place,
         _dot(rows_x, py),
         _dot(rows_y, py) + bearing.variance_y + place,
-        residual_size,
+        max(residual_size, 0.0) if bearing.cut_height else residual_size,
         variance_size,
         depth / track.mean[2] if track.mean[2] > 1e-3 else None,
     )
@@ -304,6 +322,21 @@ def _times(p: Symmetric4, h: State) -> State:
         p[1] * a + p[4] * b + p[5] * c + p[6] * d,
         p[2] * a + p[5] * b + p[7] * c + p[8] * d,
         p[3] * a + p[6] * b + p[8] * c + p[9] * d,
+    )
+
+
+def _scaled(p: Symmetric4, by: float) -> Symmetric4:
+    return (
+        p[0] * by,
+        p[1] * by,
+        p[2] * by,
+        p[3] * by,
+        p[4] * by,
+        p[5] * by,
+        p[6] * by,
+        p[7] * by,
+        p[8] * by,
+        p[9] * by,
     )
 
 
