@@ -1,0 +1,133 @@
+"""The command line itself: what it loads, what it returns, and how it ends."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import vlkng_ros
+from vlkng_ros import cli
+from vlkng_ros.errors import BagError, VlkngError
+
+ROOT = Path(vlkng_ros.__file__).parent.parent
+HEAVY = ("numpy", "cv2", "torch", "transformers", "sentence_transformers", "networkx", "rosbags", "rclpy", "tqdm")
+
+
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def with_verb(monkeypatch: pytest.MonkeyPatch, run: Callable[[argparse.Namespace], int]) -> None:
+    def build_parser() -> argparse.ArgumentParser:
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--verbose", action="store_true")
+        parser.add_subparsers().add_parser("go").set_defaults(run=run)
+        return parser
+
+    monkeypatch.setattr(cli, "build_parser", build_parser)
+
+
+def test_help_loads_no_heavy_library() -> None:
+    code = (
+        "import sys\nfrom vlkng_ros.cli import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = run_python(code)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_help_lists_every_verb_that_is_there(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--help"])
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    files = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
+    for verb in set(cli.VERBS) & files:
+        assert f"\n    {verb.rstrip('_')} " in shown
+
+
+@pytest.mark.parametrize(
+    "verb", sorted({path.stem for path in Path(cli.__file__).parent.glob("*.py")} & set(cli.VERBS))
+)
+def test_every_verb_explains_itself(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main([verb.rstrip("_"), "--help"])
+    assert ended.value.code == 0
+    assert f"usage: vlkng {verb.rstrip('_')}" in capsys.readouterr().out
+
+
+def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"vlkng {vlkng_ros.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["fly"], ["import"], ["import", "captions"], ["--frobnicate"]])
+def test_a_wrong_command_line_exits_with_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    assert ended.value.code == 2
+
+
+@pytest.mark.parametrize("error", [VlkngError("no such thing: look there"), BagError("no such thing: look there")])
+def test_an_error_of_ours_is_one_line_and_2(
+    error: VlkngError, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(args: argparse.Namespace) -> int:
+        raise error
+
+    with_verb(monkeypatch, run)
+    assert cli.main(["go"]) == 2
+    assert capsys.readouterr() == ("", "vlkng: no such thing: look there\n")
+
+
+def test_ctrl_c_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def run(args: argparse.Namespace) -> int:
+        raise KeyboardInterrupt
+
+    with_verb(monkeypatch, run)
+    assert cli.main(["go"]) == 130
+    assert capsys.readouterr().err == "vlkng: interrupted\n"
+
+
+def test_a_reader_that_goes_away_is_no_traceback() -> None:
+    code = (
+        "import sys, argparse\nfrom vlkng_ros import cli\n"
+        "def run(args):\n    while True:\n        print('x' * 1000)\n"
+        "def build_parser():\n    p = argparse.ArgumentParser()\n    p.add_argument('--verbose', action='store_true')\n"
+        "    p.add_subparsers().add_parser('go').set_defaults(run=run)\n    return p\n"
+        "cli.build_parser = build_parser\nsys.exit(cli.main(['go']))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(10)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=30) == 141
+
+
+def test_python_m_is_the_command(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "vlkng_ros.cli", "import", "captions", str(tmp_path / "none.json"), "--memory", "m.db"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == f"vlkng: {tmp_path / 'none.json'}: no such file\n"
