@@ -13,6 +13,7 @@ HERE = Path(__file__).resolve().parent
 CORE = [
     "numpy>=1.26,<3",  # arrays; 1.26 is Ubuntu 24.04's, 3 may break dtypes
     "opencv-python-headless>=4.8,<6",  # JPEG, homographies, cv2.dnn; headless: no Qt on a robot
+    "scipy>=1.11,<2",  # the best assignment of detections to entities; 1.11 is Ubuntu 24.04's
     "networkx>=3.1,<4",  # the entity graph of a view; node-link JSON as written since 3.1
     "rosbags>=0.11,<0.12",  # rosbag2 without ROS; releases break
     "backports.zstd>=1,<2; python_version < '3.14'",  # compressed bags that are cut off; rosbags brings it too
