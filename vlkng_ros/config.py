@@ -269,7 +269,8 @@ def _walk(config: type[Any], prefix: str) -> Iterator[Parameter]:
             yield from _walk(typing.cast(type[Any], kind), f"{prefix}{item.name}.")
         else:
             known = {key: item.metadata[key] for key in ("doc", "unit", "low", "high", "choices", "live")}
-            yield Parameter(name=f"{prefix}{item.name}", type=kind, default=item.default, **known)
+            default = typing.cast(ParameterValue, item.default)
+            yield Parameter(name=f"{prefix}{item.name}", type=kind, default=default, **known)
 
 
 def from_values(config: type[ConfigT], values: Mapping[str, object]) -> ConfigT:
