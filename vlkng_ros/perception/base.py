@@ -115,6 +115,12 @@ def _opencv_dnn(config: PerceptionConfig) -> PerceptionBackend:
     return OpenCvDnn.from_config(config)
 
 
+def _florence2(config: PerceptionConfig) -> PerceptionBackend:
+    from vlkng_ros.perception.florence2 import Florence2
+
+    return Florence2(config)
+
+
 def _recorded(config: PerceptionConfig) -> PerceptionBackend:
     from vlkng_ros.perception.recorded import Recorded
 
@@ -123,6 +129,7 @@ def _recorded(config: PerceptionConfig) -> PerceptionBackend:
 
 # Backends import their libraries only when opened: a robot without torch can still run the small detector.
 _OPENERS: Mapping[str, Callable[[PerceptionConfig], PerceptionBackend]] = {
+    "florence2": _florence2,
     "opencv_dnn": _opencv_dnn,
     "recorded": _recorded,
     "none": lambda config: NoPerception(),

@@ -79,6 +79,12 @@ class PerceptionWorker:
         return handle.pid if handle is not None and self._ready else None
 
     @property
+    def batch_size(self) -> int:
+        """Frames the model takes at once; to fill its chunks, as many must be submitted. 1 until it is loaded."""
+        handle = self._handle
+        return handle.batch_size if handle is not None else 1
+
+    @property
     def restarts(self) -> int:
         """How often the process was started again."""
         return self._restarts
