@@ -194,7 +194,11 @@ def files_under(*folders: Path) -> list[Path]:
 
 def pip(*arguments: str) -> list[str | Path]:
     """A pip command of the virtual environment."""
-    return [VENV_PYTHON, "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments]
+    command: list[str | Path] = [VENV_PYTHON, "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments]
+    if arguments[0] == "install":
+        # Most modules of torch and its company are never imported: those that are get compiled then.
+        command.append("--no-compile")
+    return command
 
 
 def make_venv(python: str, system_ros: bool, log: Path) -> None:
