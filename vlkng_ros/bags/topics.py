@@ -64,7 +64,8 @@ def choose_topics(
             f"it holds {_listed(filled)}"
         )
     carried = _named(topics, odometry, (ODOMETRY,), "odometry")
-    if carried is None:
+    if carried is None and (where is None or where.msgtype != ODOMETRY):
+        # Odometry that is the pose source already says how the robot moved between two poses.
         others = [topic for topic in odometries if topic != where]
         carried = others[0] if len(others) == 1 else next((topic for topic in others if _is_odom(topic)), None)
     return ChosenTopics(

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import logging
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from vlkng_ros.cli import arguments
 from vlkng_ros.cli.parameters import add_parameters, read_parameters
 from vlkng_ros.config import BuilderConfig
-from vlkng_ros.errors import BagError
+from vlkng_ros.errors import BagError, ImageError
 
 if TYPE_CHECKING:
     from vlkng_ros.bags.bag import Bag
     from vlkng_ros.bags.recording import BagMessage
     from vlkng_ros.bags.topics import ChosenTopics
     from vlkng_ros.building.pipeline import MemoryBuilder
-    from vlkng_ros.cli.bag_feed import BagFeed
+    from vlkng_ros.building.recorder import KeyframeRecorder
+    from vlkng_ros.building.selector import FrameSelector
+    from vlkng_ros.cli.bag_events import BagEvents
+    from vlkng_ros.types import Keyframe
 
 GIVE_UP_S = 120.0
 """Without any keyframe described for so long, the rest is left pending."""
+WAITING_FRAMES = 256
+"""Frames that may wait for a pose: a robot must bound its memory more tightly, a recording need not lose any."""
 DEFAULT_CHUNK = 8
 logger = logging.getLogger(__name__)
 
@@ -65,116 +72,191 @@ def run(args: argparse.Namespace) -> int:
         "perception.model": args.model,
     }
     config = read_parameters(BuilderConfig, args, named, node="builder_node")
-    begin = time.monotonic()
     with Bag.open(args.bag) as bag:
         topics = choose_topics(
             bag.topics, image=args.image, camera_info=args.camera_info, pose=args.pose, odometry=args.odom
         )
-        chosen = [topics.image, topics.camera_info, topics.pose, topics.odometry]
-        logger.info("topics: %s", ", ".join(topic.name for topic in chosen if topic is not None))
-        for problem in bag.problems:
-            print(f"{args.bag}: {problem}", file=sys.stderr)
-        said = len(bag.problems)
+        logger.info("topics: %s", ", ".join(topics.names))
         try:
-            feed = _build(bag, topics, config)
+            with ExitStack() as resources:
+                _build(args, bag, topics, config, resources)
         finally:
-            for problem in bag.problems[said:]:
+            for problem in bag.problems:
                 print(f"{args.bag}: {problem}", file=sys.stderr)
-        _report(args, bag, feed, time.monotonic() - begin)
     return 0
 
 
-def _build(bag: Bag, topics: ChosenTopics, config: BuilderConfig) -> BagFeed:
+def _build(
+    args: argparse.Namespace, bag: Bag, topics: ChosenTopics, config: BuilderConfig, resources: ExitStack
+) -> None:
+    from vlkng_ros.building.opening import open_writer
     from vlkng_ros.building.pipeline import MemoryBuilder
-    from vlkng_ros.cli.bag_feed import BagFeed
-    from vlkng_ros.cli.memories import known_stamps, open_writer_with
+    from vlkng_ros.building.recorder import KeyframeRecorder
+    from vlkng_ros.cli.bag_events import BagEvents, without_known
+    from vlkng_ros.cli.memories import known_keyframes
     from vlkng_ros.cli.progress import progress
     from vlkng_ros.perception import PerceptionWorker
 
-    woken = threading.Event()
+    begin = time.monotonic()
+    _require_keyframe(bag, topics, config)
+    known = known_keyframes(args.memory, config.camera.name)
     in_flight = config.perception.batch_size or DEFAULT_CHUNK
-    with ExitStack() as resources:
-        known_ns = known_stamps(config.memory.path, config.camera.name)
-        describe = None
-        if config.perception.backend != "none":
-            worker = PerceptionWorker(config.perception, queue_size=2 * in_flight)
-            worker.start()
-            resources.callback(worker.stop)
-            describe = worker.submit
+    describe = None
+    if config.perception.backend != "none":
+        worker = PerceptionWorker(config.perception, queue_size=2 * in_flight)
+        worker.start()
+        resources.callback(worker.stop)
+        describe = worker.submit
+    writer = resources.enter_context(open_writer(config))
+    woken = threading.Event()
+    builder = MemoryBuilder(writer, describe, config, in_flight=in_flight, wake=woken.set)
+    source = BagEvents(topics, config)
+    selector = _selector(topics, config, source)
+    recorder = KeyframeRecorder(
+        _in_the_same_map(config, known.values()),
+        selector,
+        builder,
+        rgb_of=source.rgb_of,
+        camera_in_base=source.camera_in_base,
+    )
+    skipped: Counter[str] = Counter()
+    with progress(f"build {args.bag.name}", bag.count(topics.names), "messages") as advance:
+        recording = _counted(_context_first(bag, topics), advance)
+        for event in without_known(source.events(recording), known, selector.policy.accept, skipped):
+            recorder.handle(event)
+            # The recording waits for the model, where a robot would have to drop frames.
+            while builder.queued >= config.keyframe.queue_size:
+                woken.clear()
+                builder.poll()
+                woken.wait(timeout=0.2)
+    selector.flush()
+    recorder.work()
+    if describe is not None:
+        _describe_rest(builder)
+    recorded_s = (bag.end_ns - bag.start_ns) / 1e9
+    print(
+        f"{args.memory}: {builder.counts['stored']} keyframes, {builder.counts['described']} described, "
+        f"from {recorded_s:.1f} s of {args.bag} in {time.monotonic() - begin:.1f} s"
+    )
+    _report(recorder, builder, source, skipped["known"])
 
-        def open_builder() -> MemoryBuilder:
-            writer = resources.enter_context(open_writer_with(config))
-            return MemoryBuilder(writer, describe, config, in_flight=in_flight, wake=woken.set)
 
-        feed = BagFeed(topics, config, open_builder, known_ns=known_ns)
-        with progress(f"build {bag.path.name}", bag.count(topics.names), "messages") as advance:
-            for message in _with_camera_first(bag, topics):
-                feed.take(message)
-                advance(1)
-                # The recording waits for the model, where a robot would have to drop frames.
-                while feed.builder is not None and feed.builder.queued >= config.keyframe.queue_size:
-                    woken.clear()
-                    feed.builder.poll()
-                    woken.wait(timeout=0.2)
-            feed.finish()
-        if feed.builder is not None and describe is not None:
-            _describe_rest(feed.builder)
-        if feed.builder is None and not feed.counts["known"]:
-            raise BagError(f"{bag.path}: no keyframe in this bag: {feed.why_nothing()}")
-        return feed
+def _require_keyframe(bag: Bag, topics: ChosenTopics, config: BuilderConfig) -> None:
+    """Find the first frame with a pose and a picture, before a model is loaded or a memory made.
+
+    Raises:
+        BagError: there is none; the message says why.
+        ImageError: there are, and none can be decoded.
+    """
+    from vlkng_ros.bags.recording import BagMessage
+    from vlkng_ros.building.selector import NewSession
+    from vlkng_ros.cli.bag_events import BagEvents
+    from vlkng_ros.types import Pose
+
+    source = BagEvents(topics, config)
+    selector = _selector(topics, config, source)
+    bad_image: ImageError | None = None
+    for event in (*source.events(_context_first(bag, topics)), None):
+        if event is None:
+            selector.flush()
+        elif isinstance(event.item, BagMessage):
+            selector.add_frame(event.stamp_ns, event.item)
+        elif isinstance(event.item, Pose):
+            (selector.add_pose if event.kind == "pose" else selector.add_odometry)(event.stamp_ns, event.item)
+        while (taken := selector.take()) is not None:
+            if isinstance(taken, NewSession):
+                continue
+            try:
+                source.rgb_of(taken.frame)
+                return
+            except ImageError as error:
+                bad_image = error
+    if bad_image is not None:
+        raise ImageError(f"{topics.image.name} in {bag.path}: {bad_image}")
+    reasons = [source.why_no_pose() or selector.waiting_for, selector.buffer.last_problem, *list(source.problems)[:1]]
+    raise BagError(
+        f"{bag.path}: no keyframe in this bag, of {selector.counts['frames']} frames on {topics.image.name}: "
+        + "; ".join(reason for reason in reasons if reason)
+    )
 
 
-def _with_camera_first(bag: Bag, topics: ChosenTopics) -> Iterator[BagMessage]:
-    """The messages, behind the first camera matrix and the fixed transforms, which hold for all of them."""
+def _selector(topics: ChosenTopics, config: BuilderConfig, source: BagEvents) -> FrameSelector[BagMessage]:
+    from vlkng_ros.building.keyframe_policy import KeyframePolicy
+    from vlkng_ros.building.pose_buffer import PoseBuffer
+    from vlkng_ros.building.selector import FrameSelector
+
+    buffer = PoseBuffer(
+        config.robot.map_frame,
+        config.pose,
+        pose_topic="/tf" if source.transforms_give_pose or topics.pose is None else topics.pose.name,
+        odometry_topic=topics.odometry.name if topics.odometry is not None else "odom",
+    )
+    policy = KeyframePolicy(config.keyframe)
+    return FrameSelector(buffer, policy, clock=source.clock_s, capacity=WAITING_FRAMES)
+
+
+def _context_first(bag: Bag, topics: ChosenTopics) -> Iterator[BagMessage]:
+    """The messages, behind the fixed transforms and the first camera matrix, which hold for all of them."""
     fixed = [topic.name for topic in topics.transforms if topic.name.endswith("static")]
-    yield from bag.messages(fixed) if fixed else ()
+    if fixed:
+        yield from bag.messages(fixed)
     if topics.camera_info is not None:
-        first = next(iter(bag.messages([topics.camera_info.name])), None)
-        yield from [first] if first is not None else []
+        for message in bag.messages([topics.camera_info.name]):
+            yield message
+            break
     yield from bag.messages([name for name in topics.names if name not in fixed])
+
+
+def _counted(recording: Iterator[BagMessage], advance: Callable[[int], object]) -> Iterator[BagMessage]:
+    for message in recording:
+        yield message
+        advance(1)
+
+
+def _in_the_same_map(config: BuilderConfig, known: Iterable[Keyframe]) -> BuilderConfig:
+    """What is added to a bag built in part is in its map, also where the map has no id of its own."""
+    first = next(iter(known), None)
+    if first is None or config.robot.map_id:
+        return config
+    return dataclasses.replace(config, robot=dataclasses.replace(config.robot, map_id=first.map_id))
 
 
 def _describe_rest(builder: MemoryBuilder) -> None:
     from vlkng_ros.cli.progress import progress
 
-    waiting = builder.queued
-    with progress("describe", waiting, "keyframes") as advance:
-        last_change = time.monotonic()
-        done = builder.counts["described"] + builder.counts["failed"]
+    with progress("describe", builder.queued, "keyframes") as advance:
+        done, changed_s = _described(builder), time.monotonic()
         while not builder.finish(timeout_s=1.0):
-            now = builder.counts["described"] + builder.counts["failed"]
+            now = _described(builder)
             if now != done:
                 advance(now - done)
-                done, last_change = now, time.monotonic()
-            elif time.monotonic() - last_change > GIVE_UP_S:
+                done, changed_s = now, time.monotonic()
+            elif time.monotonic() - changed_s > GIVE_UP_S:
                 return
 
 
-def _report(args: argparse.Namespace, bag: Bag, feed: BagFeed, seconds: float) -> None:
-    recorded_s = (bag.end_ns - bag.start_ns) / 1e9
-    print(
-        f"{args.memory}: {feed.counts['keyframes']} keyframes from {recorded_s:.1f} s of {args.bag}, in {seconds:.1f} s"
-    )
-    if feed.counts["known"]:
-        print(f"{feed.counts['known']} keyframes were in the memory already and are not repeated")
-    if feed.counts["sessions"] > 1:
-        print(f"time jumps back in it: it became {feed.counts['sessions']} sessions")
-    builder = feed.builder
-    if builder is not None:
-        counts = builder.counts
-        left = counts["stored"] - counts["described"] - counts["failed"]
-        if counts["failed"] or left > 0:
-            print(
-                f"{counts['failed']} could not be described and {max(0, left)} wait to be: {builder.last_error}",
-                file=sys.stderr,
-            )
-    for what, text in (
-        ("bad_messages", "messages could not be used"),
-        ("bad_images", "images could not be used"),
-        ("blurred", "frames were blurred"),
+def _described(builder: MemoryBuilder) -> int:
+    return builder.counts["described"] + builder.counts["failed"]
+
+
+def _report(recorder: KeyframeRecorder[BagMessage], builder: MemoryBuilder, source: BagEvents, known: int) -> None:
+    """Say what is not as one would wish."""
+    if known:
+        print(f"{known} keyframes were in the memory already and are not repeated")
+    if recorder.counts["sessions"] > 1:
+        print(f"time jumps back in it: it became {recorder.counts['sessions']} sessions")
+    pending = max(0, builder.counts["stored"] - _described(builder))
+    no_pose = recorder.selector.counts["no_pose"] + recorder.selector.counts["dropped_waiting"]
+    refused = sum(recorder.selector.buffer.refused[reason] for reason in ("frame_id", "not_a_pose", "odometry_jump"))
+    for count, what, why in (
+        (builder.counts["failed"], "keyframes could not be described", builder.last_error),
+        (pending, "keyframes are not described yet", builder.last_error or "no model was asked to"),
+        (recorder.counts["image"], "images could not be used", recorder.last_error),
+        (recorder.counts["blurred"], "frames were blurred", "keyframe.min_sharpness"),
+        (recorder.counts["store"], "keyframes could not be stored", recorder.last_error),
+        (no_pose, "frames had no pose", source.why_no_pose() or recorder.selector.waiting_for),
+        (refused, "poses were refused", recorder.selector.buffer.last_problem),
+        *((count, "messages could not be read", problem) for problem, count in source.problems.most_common(3)),
     ):
-        if feed.counts[what]:
-            print(f"{feed.counts[what]} {text}: {feed.last_problem}", file=sys.stderr)
-    no_pose = feed.selector.counts["no_pose"]
-    if no_pose:
-        print(f"{no_pose} frames had no pose: {feed.selector.waiting_for}", file=sys.stderr)
+        if count:
+            print(f"{count} {what}: {why}".rstrip(": "), file=sys.stderr)

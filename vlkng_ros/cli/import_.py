@@ -29,24 +29,20 @@ def run(args: argparse.Namespace) -> int:
     """Import a caption file."""
     from vlkng_ros.bags.caption_file import read_captions
     from vlkng_ros.bags.captions import import_captions
-    from vlkng_ros.cli.memories import keyframes_at, open_writer
+    from vlkng_ros.cli.memories import known_keyframes, open_writer
     from vlkng_ros.cli.progress import progress
-    from vlkng_ros.memory import MemoryReader
+    from vlkng_ros.types import PerceptionState
 
     frames = read_captions(args.file, frame_id=args.frame_id)
-    with open_writer(args) as writer:
-        with MemoryReader.open(args.memory) as reader:
-            known = keyframes_at(reader, {frame.stamp_ns for frame in frames}, args.camera)
-        with progress(f"import {args.file.name}", len(frames), "frames") as advance:
-            done = import_captions(
-                frames,
-                writer,
-                robot=args.robot,
-                map_id=args.map_id,
-                camera=args.camera,
-                known=known,
-                advance=advance,
-            )
+    known = known_keyframes(args.memory, args.camera, {frame.stamp_ns for frame in frames})
+    complete = sum(frame.perception is PerceptionState.DONE for frame in known.values())
+    if complete == len(frames):
+        print(f"{args.memory}: all {complete} frames of {args.file} are in the memory already; nothing to do")
+        return 0
+    with open_writer(args) as writer, progress(f"import {args.file.name}", len(frames), "frames") as advance:
+        done = import_captions(
+            frames, writer, robot=args.robot, map_id=args.map_id, camera=args.camera, known=known, advance=advance
+        )
     print(f"{args.memory}: {done.added + done.completed} keyframes and {done.detections} detections from {args.file}")
     if done.known:
         print(f"{done.known} of its {len(frames)} frames were in the memory already and are not repeated")

@@ -1,0 +1,152 @@
+"""A recording as the events that a running robot's callbacks would have left."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from vlkng_ros.bags import messages
+from vlkng_ros.bags.images import rgb_of
+from vlkng_ros.bags.recording import BagMessage
+from vlkng_ros.bags.topics import ChosenTopics
+from vlkng_ros.building.camera_mount import camera_in_base
+from vlkng_ros.building.inbox import Event
+from vlkng_ros.building.transform_tree import TransformTree
+from vlkng_ros.config import BuilderConfig
+from vlkng_ros.errors import BagError, PoseError
+from vlkng_ros.types import NS_PER_S, Image, Keyframe, Pose
+
+
+class BagEvents:
+    """Turns a bag's messages into events, and keeps what later ones need: recorded time and transforms.
+
+    Args:
+        topics: what the messages are.
+        config: ``robot``, ``pose`` and ``camera`` are used.
+    """
+
+    def __init__(self, topics: ChosenTopics, config: BuilderConfig) -> None:
+        self.problems: Counter[str] = Counter()
+        """How many messages could not be used, by what was wrong with them."""
+        self._topics = topics
+        self._config = config
+        self._now_ns = 0
+        self._tree = TransformTree()
+        self._placed_ns: int | None = None
+        self._mount = camera_in_base(config.camera, config.robot.base_frame)
+        self._names = {
+            topic.name: kind
+            for kind, topic in (
+                ("odometry", topics.odometry),
+                ("pose", topics.pose),
+                ("camera_info", topics.camera_info),
+                ("frame", topics.image),
+            )
+            if topic is not None
+        }
+
+    @property
+    def transforms_give_pose(self) -> bool:
+        """Whether the robot's pose comes from TF: so configured, or no topic has it."""
+        return self._topics.pose is None or self._config.pose.source == "tf"
+
+    def clock_s(self) -> float:
+        """Recorded time of the last message."""
+        return self._now_ns / NS_PER_S
+
+    def events(self, recording: Iterable[BagMessage]) -> Iterator[Event]:
+        """Messages in the order in which they were received, as events; what cannot be used is counted."""
+        for raw in recording:
+            self._now_ns = raw.stamp_ns
+            try:
+                message = messages.decode(raw.data, raw.msgtype)
+                yield from self._events_of(raw, message)
+            except PoseError as error:
+                yield Event("refused", 0, f"{raw.topic}: {error}", self.clock_s())
+            except BagError as error:
+                self.problems[f"{raw.topic}: {error}"] += 1
+
+    def rgb_of(self, frame: BagMessage) -> Image:
+        """The picture of an image message.
+
+        Raises:
+            ImageError: it cannot be decoded.
+        """
+        return rgb_of(messages.decode(frame.data, frame.msgtype))
+
+    def camera_in_base(self, stamp_ns: int, frame: BagMessage) -> Pose | None:
+        """The optical frame on the robot; None where it is not known."""
+        camera, base_frame = self._config.camera, self._config.robot.base_frame
+        if camera.extrinsics != "tf":
+            return self._mount
+        name = camera.frame_id
+        if not name:
+            name = str(messages.decode(frame.data, frame.msgtype).header.frame_id).strip("/")
+        return self._tree.lookup(base_frame, name, stamp_ns)
+
+    def why_no_pose(self) -> str:
+        """Why TF gives no pose; empty if it does or need not."""
+        robot = self._config.robot
+        if not self.transforms_give_pose or self._placed_ns is not None:
+            return ""
+        return (
+            f"/tf never places '{robot.base_frame}' in '{robot.map_frame}', it has {', '.join(self._tree.frames)}; "
+            "set robot.base_frame and robot.map_frame"
+        )
+
+    def _events_of(self, raw: BagMessage, message: Any) -> Iterator[Event]:
+        if raw.msgtype == messages.TF:
+            yield from self._transforms(raw, message)
+            return
+        kind = self._names[raw.topic]
+        now_s = self.clock_s()
+        if kind == "frame":
+            yield Event(kind, messages.stamp_of(message.header), raw, now_s)
+        elif kind == "camera_info":
+            yield Event(kind, messages.stamp_of(message.header), messages.intrinsics_of(message), now_s)
+        elif kind == "odometry" or not self.transforms_give_pose:
+            yield Event(kind, *messages.pose_of(message, raw.msgtype), now_s)
+
+    def _transforms(self, raw: BagMessage, message: Any) -> Iterator[Event]:
+        fixed = raw.topic.endswith("static")
+        for stamp_ns, child, pose in messages.transforms_of(message):
+            if self._placed_ns is not None and not fixed and stamp_ns < self._placed_ns - NS_PER_S:
+                # Time jumped back; the selector begins a new session, and what moved there is over.
+                self._tree.clear_moving()
+                self._placed_ns = None
+            self._tree.add(stamp_ns, child, pose, fixed=fixed)
+        if not self.transforms_give_pose:
+            return
+        # The chain from map to base as a stream of poses: one at each stamp at which every part of it is known.
+        robot = self._config.robot
+        newest_ns = self._tree.newest_ns(robot.map_frame, robot.base_frame)
+        if newest_ns is None or newest_ns == self._placed_ns:
+            return
+        pose_in_map = self._tree.lookup(robot.map_frame, robot.base_frame, newest_ns)
+        if pose_in_map is not None:
+            self._placed_ns = newest_ns
+            yield Event("pose", newest_ns, pose_in_map, self.clock_s())
+
+
+def without_known(
+    events: Iterable[Event],
+    known: Mapping[int, Keyframe],
+    accept: Callable[[int, Pose], None],
+    skipped: Counter[str],
+) -> Iterator[Event]:
+    """Leaves out frames that are keyframes already, so that a bag built in part is built to its end.
+
+    Args:
+        events: of a bag.
+        known: the camera's keyframes by stamp.
+        accept: the keyframe policy's ``accept``: from these frames the way to the next keyframe is measured.
+        skipped: counts them as ``known``.
+    """
+    for event in events:
+        keyframe = known.get(event.stamp_ns) if event.kind == "frame" else None
+        if keyframe is None:
+            yield event
+        else:
+            skipped["known"] += 1
+            accept(keyframe.stamp_ns, keyframe.base_pose)
