@@ -230,6 +230,29 @@ class MarkersConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class GalleryConfig:
+    """The gallery robot: a simulated building, drive and sensors."""
+
+    world: str = _param("demo", "the demo's building, or one generated from the seed", choices=("demo", "generated"))
+    seed: int = _param(0, "noise of the sensors, and the generated building", low=0, high=2**31 - 1)
+    rooms: int = _param(6, "rooms of a generated building", low=2, high=100)
+    things: int = _param(40, "pictures in a generated building", low=0, high=2000)
+    laps: int = _param(3, "tours through a generated building; things move in between", low=1, high=100)
+    tour: bool = _param(True, "drive the tour; false: stand at its start until a goal comes")
+    speed: float = _param(1.0, "simulated seconds in a real one", low=0.01, high=100.0)
+    start_s: float = _param(0.0, "simulated time at the start, since 1970", unit="s", low=0.0, high=4e9)
+    wait_for_subscribers_s: float = _param(
+        0.0, "hold the start until camera and pose are subscribed to, at most this long", unit="s", low=0.0, high=3600.0
+    )
+    transport: str = _param("raw", "image messages", choices=("raw", "compressed", "both"))
+    jpeg_quality: int = _param(90, "quality of compressed images", low=10, high=100)
+    camera_hz: float = _param(10.0, "frames a second", unit="Hz", low=0.1, high=100.0)
+    slam_position_sigma_m: float = _param(0.02, "noise of SLAM positions", unit="m", low=0.0, high=10.0)
+    slam_yaw_sigma_rad: float = _param(0.0087, "noise of SLAM headings", unit="rad", low=0.0, high=math.pi)
+    odometry_scale_sigma: float = _param(0.01, "odometry's error of scale, drawn once", low=0.0, high=1.0)
+
+
+@dataclass(frozen=True, slots=True)
 class BuilderConfig:
     """Parameters of ``builder_node`` and ``vlkng build``."""
 
@@ -254,6 +277,13 @@ class QueryConfig:
     retrieval: RetrievalConfig = RetrievalConfig()
     navigation: NavigationConfig = NavigationConfig()
     markers: MarkersConfig = MarkersConfig()
+
+
+@dataclass(frozen=True, slots=True)
+class GalleryRobotConfig:
+    """Parameters of ``gallery_robot``."""
+
+    gallery: GalleryConfig = GalleryConfig()
 
 
 def parameters_of(config: type[Any]) -> dict[str, Parameter]:

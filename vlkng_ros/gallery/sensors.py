@@ -177,6 +177,10 @@ class Sensors:
                 self._send(FrameReading(at_ns, frame_ns, drive.pose(frame_ns)))
                 self._frames += 1
 
+    def localised(self) -> Planar | None:
+        """Where localisation believes the base is in the map, by its last scan and odometry; None before the first."""
+        return None if self._map_to_odom is None else compose(self._map_to_odom, self._odometry)
+
     def _send(self, reading: Reading) -> None:
         heapq.heappush(self._under_way, (reading.at_ns, self._created, reading))
         self._created += 1
