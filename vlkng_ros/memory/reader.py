@@ -298,6 +298,7 @@ class MemoryReader:
         radius_m: float,
         as_of_ns: int | None = None,
         map_id: str | None = None,
+        limit: int | None = None,
     ) -> list[Entity]:
         """Entities within ``radius_m`` of a place, nearest first; ``map_id`` None is the newest session's map."""
         with self._reading():
@@ -305,7 +306,7 @@ class MemoryReader:
             if columns is None:
                 return []
             if as_of_ns is None:
-                keys = columns.near(position_m, radius_m, self._map_numbers(map_id))
+                keys = columns.near(position_m, radius_m, self._map_numbers(map_id))[:limit]
                 loaded = [self._entity_rows.load(view, key) for key in keys]
                 return [known.entity() for known in loaded if known is not None]
             maps = self._map_numbers(map_id)
@@ -317,7 +318,7 @@ class MemoryReader:
                     away = float(np.linalg.norm(np.subtract(then.position.mean_m, position_m)))
                     if away <= radius_m:
                         found.append((away, key, then))
-            return [then.entity() for _, _, then in sorted(found, key=lambda item: item[:2])]
+            return [then.entity() for _, _, then in sorted(found, key=lambda item: item[:2])[:limit]]
 
     def graph(self, view: str, as_of_ns: int | None = None) -> networkx.MultiDiGraph[str]:
         """A view as a graph: a node an entity (attribute ``entity``), an edge a relation (``relation``).
