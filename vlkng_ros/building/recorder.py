@@ -61,8 +61,6 @@ class KeyframeRecorder(Generic[T]):
             self.selector.add_frame(event.stamp_ns, event.item)  # type: ignore[arg-type]
         elif event.kind == "camera_info":
             self.intrinsics = event.item if isinstance(event.item, Intrinsics) else None
-        elif event.kind == "clock_jump":
-            self.selector.new_session(str(event.item))
         elif event.kind == "refused":
             self.selector.buffer.refuse("not_a_pose", str(event.item))
         elif isinstance(event.item, Pose):

@@ -9,16 +9,43 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from vlkng_ros.building.keyframe_policy import KeyframePolicy
-from vlkng_ros.building.pose_buffer import FoundPose, Lookup, Never, PoseBuffer
+from vlkng_ros.building.pose_buffer import FoundPose, Lookup, Never
 from vlkng_ros.types import NS_PER_S, Pose
 
 T = TypeVar("T")
 
 JUMP_BACK_NS = NS_PER_S
 """A stamp this much older than the newest of its stream is not late but from a clock that was set back."""
+
+
+class PoseSource(Protocol):
+    """What gives the pose at a stamp: ``PoseBuffer``, or TF."""
+
+    refused: Counter[str]
+    last_problem: str
+
+    def add_pose(self, stamp_ns: int, pose: Pose) -> bool:
+        """Take a pose."""
+        ...
+
+    def add_odometry(self, stamp_ns: int, pose: Pose) -> bool:
+        """Take an odometry pose."""
+        ...
+
+    def refuse(self, reason: str, message: str) -> None:
+        """Count a message that cannot be used."""
+        ...
+
+    def lookup(self, stamp_ns: int, waited_s: float = 0.0) -> Lookup:
+        """The pose at a stamp, for an image that has waited so long."""
+        ...
+
+    def clear(self) -> None:
+        """Forget all poses."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +85,7 @@ class FrameSelector(Generic[T]):
     """
 
     def __init__(
-        self, buffer: PoseBuffer, policy: KeyframePolicy, *, clock: Callable[[], float], capacity: int = 32
+        self, buffer: PoseSource, policy: KeyframePolicy, *, clock: Callable[[], float], capacity: int = 32
     ) -> None:
         self.buffer = buffer
         self.policy = policy
@@ -99,11 +126,6 @@ class FrameSelector(Generic[T]):
     def add_frame(self, stamp_ns: int, frame: T) -> None:
         """Take a camera frame, in any form; it comes back from :meth:`take` if it is chosen."""
         self._add("frame", stamp_ns, frame)
-
-    def new_session(self, reason: str) -> None:
-        """Treat the clock as set back although no stamp has said so yet (ROS time says it first)."""
-        if self._jump is None:
-            self._begin_jump(reason)
 
     def flush(self) -> None:
         """No more poses will come: let :meth:`take` decide on every frame that waits."""

@@ -116,14 +116,3 @@ def test_a_pose_that_was_none_is_counted_with_what_was_wrong():
     run.recorder.handle(Event("refused", 0, "pose in 'map': holds NaN"))
     assert run.recorder.selector.buffer.refused == {"not_a_pose": 1}
     assert run.recorder.selector.buffer.last_problem == "pose in 'map': holds NaN"
-
-
-def test_ros_time_that_jumps_back_begins_a_session():
-    run = Recording()
-    run.pose(50, 0)
-    run.frame(50)
-    run.recorder.handle(Event("clock_jump", 0, "ROS time jumped back 40 s"))
-    run.pose(10, 0)
-    run.frame(10)
-    assert len(run.stored) == 2
-    assert run.recorder.counts["sessions"] == 2

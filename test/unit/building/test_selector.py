@@ -140,16 +140,6 @@ def test_messages_of_before_the_jump_that_come_late_do_not_end_the_new_session()
     assert run.selector.counts["stragglers"] == 1
 
 
-def test_ros_time_can_announce_the_jump_before_any_stamp():
-    run = Selecting()
-    run.pose(50, 0)
-    run.selector.new_session("ROS time jumped back")
-    assert run.take() == [NewSession("ROS time jumped back")]
-    run.pose(5, 0)
-    run.frame(5)
-    assert run.frames() == ["frame 5"]
-
-
 def test_flushing_decides_on_what_still_waits():
     run = Selecting(use_odometry=False)
     run.pose(10, 0)
