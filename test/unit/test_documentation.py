@@ -1,0 +1,106 @@
+"""What is documented is what there is: both directions, for everything a user can name."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from vlkng_ros.config import BuilderConfig, QueryConfig, from_values, parameters_of
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CONFIG = ROOT / "config" / "vlkng.yaml"
+
+
+@pytest.fixture(scope="module")
+def tables() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("write_tables", ROOT / "scripts" / "write_tables.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _section(title: str) -> str:
+    begin = README.index(f"\n### {title}\n")
+    end = re.search(r"^##", README[begin + 5 :], re.MULTILINE)
+    return README[begin : begin + 5 + end.start()] if end else README[begin:]
+
+
+def _first_cells(title: str) -> set[str]:
+    cells = re.findall(r"^\| ([^|]*\S) +\|", _section(title), re.MULTILINE)
+    return {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
+
+
+def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, object]:
+    out: dict[str, object] = {}
+    for name, value in values.items():
+        out |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return out
+
+
+def test_readme_and_parameter_file_are_as_make_docs_writes_them(tables: ModuleType) -> None:
+    assert tables.with_tables(README) == README, "run make docs"
+    assert tables.config_yaml() == CONFIG.read_text(encoding="utf-8"), "run make docs"
+
+
+@pytest.mark.parametrize(
+    ("node", "kind"), [("builder_node", BuilderConfig), ("query_node", QueryConfig)], ids=["builder", "query"]
+)
+def test_parameter_file_holds_every_parameter_of_a_node_with_its_default(node: str, kind: type[Any]) -> None:
+    content = YAML(typ="safe").load(CONFIG)
+    assert set(content) == {"/**", "/**/builder_node", "/**/query_node"}
+    values = _flat(content["/**"]["ros__parameters"]) | _flat(content[f"/**/{node}"]["ros__parameters"])
+    known = parameters_of(kind)
+    assert sorted(values) == sorted(known)
+    assert {name: (type(value), value) for name, value in values.items()} == {
+        name: (parameter.type, parameter.default) for name, parameter in known.items()
+    }
+    assert from_values(kind, values) == kind()
+
+
+def test_every_parameter_is_in_the_readme_and_no_other() -> None:
+    assert _first_cells("Parameters") == set(parameters_of(BuilderConfig)) | set(parameters_of(QueryConfig))
+
+
+def test_every_service_and_message_is_in_the_readme_and_no_other() -> None:
+    assert _first_cells("Services") == {path.stem for path in (ROOT / "srv").iterdir()}
+    assert _first_cells("Messages") == {path.stem for path in (ROOT / "msg").iterdir()}
+
+
+def test_every_command_is_in_the_readme_and_no_other(tables: ModuleType) -> None:
+    verbs = {f"vlkng {name}" for name, _ in tables.commands(tables.build_parser(), "")}
+    assert _first_cells("Command line") == verbs
+
+
+def test_every_command_says_what_it_does(tables: ModuleType) -> None:
+    assert [name for name, about in tables.commands(tables.build_parser(), "") if not about] == []
+
+
+def test_every_extra_is_in_the_readme_and_no_other() -> None:
+    tree = ast.parse((ROOT / "setup.py").read_text(encoding="utf-8"))
+    assigned = {ast.unparse(node.targets[0]): node.value for node in tree.body if isinstance(node, ast.Assign)}
+    extras = assigned["EXTRAS"]
+    assert isinstance(extras, ast.Dict)
+    assert _first_cells("Extras") == {key.value for key in extras.keys if isinstance(key, ast.Constant)}
+
+
+def test_every_picture_and_file_that_the_readme_links_is_there() -> None:
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", README) if "://" not in link]
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_every_make_target_in_the_readme_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^(\w+):", makefile, re.MULTILINE))
+    named = set(re.findall(r"(?:^|`)make (\w+)", README, re.MULTILINE))
+    assert named
+    assert named <= targets
