@@ -36,7 +36,7 @@ PYTHONS = ((3, 10), (3, 11), (3, 12), (3, 13))
 
 TORCH = "torch==2.13.0"
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-EXTRAS = "florence,qwen,embed,llm,demo,dev"
+EXTRAS = "florence,qwen,server,embed,llm,demo,dev"
 EXTRAS_WITHOUT_TORCH = "dev"
 NEEDED_TOOLS = {
     "gcc": "sudo apt install build-essential",
