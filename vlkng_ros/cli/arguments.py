@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from vlkng_ros.config import AssociationConfig, MemoryConfig, Parameter, RobotConfig, parameters_of
 
-if TYPE_CHECKING:
-    from vlkng_ros.types import Vec3
-
+NS_PER_S = 1_000_000_000
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What ``add_subparsers`` returns; argparse has no public name for it."""
 
@@ -57,11 +57,18 @@ def path(text: str) -> Path:
 
 
 def stamp(text: str) -> int:
-    """A time in ns, as given; or in seconds, when it has a decimal point."""
+    """A time: integer ns, seconds with a point, or a date and time (``2026-05-01T14:30:00``, local without a zone)."""
     try:
-        return round(float(text) * 1e9) if "." in text or "e" in text.lower() else int(text)
+        if re.fullmatch(r"[+-]?\d+", text):
+            return int(text)
+        if re.fullmatch(r"[+-]?(\d+\.\d*|\.\d+|\d+e\d+)", text):
+            return round(float(text) * 1e9)
+        moment = datetime.fromisoformat(text.removesuffix("Z") + ("+00:00" if text.endswith("Z") else ""))
+        return int(moment.replace(microsecond=0).timestamp()) * NS_PER_S + moment.microsecond * 1000
     except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(f"'{text}' is no time: give integer ns, or seconds with a point") from None
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is no time: give integer ns, seconds with a point, or a date such as 2026-05-01T14:30:00"
+        ) from None
 
 
 def metres(text: str) -> float:
@@ -73,8 +80,3 @@ def metres(text: str) -> float:
     if not math.isfinite(value):
         raise argparse.ArgumentTypeError(f"'{text}' is no number of metres")
     return value
-
-
-def centre_and_radius(values: list[float] | None) -> tuple[Vec3, float] | None:
-    """The circle of ``--area X Y RADIUS``."""
-    return None if values is None else ((values[0], values[1], 0.0), values[2])

@@ -40,8 +40,10 @@ def run(args: argparse.Namespace) -> int:
         print(f"{args.memory}: all {complete} frames of {args.file} are in the memory already; nothing to do")
         return 0
     with open_writer(args) as writer, progress(f"import {args.file.name}", len(frames), "frames") as advance:
+        # What is added to a file that was imported in part is in its map, also where the map has no id of its own.
+        map_id = args.map_id or next((frame.map_id for frame in known.values()), "")
         done = import_captions(
-            frames, writer, robot=args.robot, map_id=args.map_id, camera=args.camera, known=known, advance=advance
+            frames, writer, robot=args.robot, map_id=map_id, camera=args.camera, known=known, advance=advance
         )
     print(f"{args.memory}: {done.added + done.completed} keyframes and {done.detections} detections from {args.file}")
     if done.known:

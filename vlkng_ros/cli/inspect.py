@@ -1,0 +1,151 @@
+"""``vlkng inspect``: what is in a memory."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sqlite3
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from vlkng_ros.cli import arguments
+from vlkng_ros.cli.moments import counted, duration, moment, size
+
+if TYPE_CHECKING:
+    from vlkng_ros.memory import MemoryReader
+
+
+def add_parser(subparsers: arguments.Parsers) -> None:
+    """The verb."""
+    parser = subparsers.add_parser("inspect", help="say what is in a memory and whether it is whole")
+    arguments.add_memory(parser)
+    parser.add_argument("--top", type=int, default=10, metavar="N", help="most frequent labels shown (default: 10)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print what is in the memory; 1 where its file is damaged."""
+    from vlkng_ros.memory import MemoryReader
+
+    with MemoryReader.open(args.memory) as reader:
+        report = describe(reader, args.memory, args.top)
+    if args.json:
+        print(json.dumps(report, indent=2, ensure_ascii=False))
+    else:
+        _print(report)
+    return 0 if report["health"] == "ok" else 1
+
+
+def describe(reader: MemoryReader, path: Path, top: int) -> dict[str, Any]:
+    """Everything that ``inspect`` says, as JSON values."""
+    stats = reader.stats()
+    folder = path.with_suffix(".frames")
+    pictures = [entry.stat().st_size for entry in folder.rglob("*.jpg")] if folder.is_dir() else []
+    return {
+        "path": str(path),
+        "schema": stats.schema,
+        "revision": stats.revision,
+        "keyframes": stats.keyframes,
+        "pending": stats.pending,
+        "observations": stats.observations,
+        "texts": stats.texts,
+        "oldest_ns": stats.oldest_ns,
+        "newest_ns": stats.newest_ns,
+        "bounds_m": stats.bounds_m,
+        "sessions": [
+            {"session_id": one.session_id, "robot": one.robot, "map_id": one.map_id, "frame_id": one.frame_id}
+            for one in stats.sessions
+        ],
+        "views": dict(stats.entities),
+        "kinds": _kinds(reader),
+        "top_labels": dict(_labels(reader).most_common(max(0, top))),
+        "encoder": stats.encoder_id,
+        "bytes": stats.bytes,
+        "bytes_an_observation": round(stats.bytes / stats.observations) if stats.observations else None,
+        "images": len(pictures),
+        "image_bytes": sum(pictures),
+        "health": _health(path),
+    }
+
+
+def _labels(reader: MemoryReader) -> Counter[str]:
+    labels: Counter[str] = Counter()
+    for view in reader.views()[:1]:
+        for entity in reader.entities(view):
+            labels.update(entity.labels)
+    return labels
+
+
+def _kinds(reader: MemoryReader) -> dict[str, dict[str, int]]:
+    return {
+        view: dict(Counter(entity.kind.value for entity in reader.entities(view)).most_common())
+        for view in reader.views()
+    }
+
+
+def _health(path: Path) -> str:
+    """``ok``, or what SQLite's integrity check finds first."""
+    try:
+        connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)
+        try:
+            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            return str(found)
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        return str(error)
+
+
+def _print(report: dict[str, Any]) -> None:
+    lines = [
+        ("memory", f"{report['path']} (schema {report['schema']}, revision {report['revision']})"),
+        ("keyframes", f"{report['keyframes']}, {report['pending']} not described yet"),
+        ("time", _time(report)),
+        ("area", _area(report)),
+        ("sessions", f"{len(report['sessions'])}: {_sessions(report)}" if report["sessions"] else "none"),
+        ("observations", f"{report['observations']}, in {counted(report['texts'], 'text')}"),
+        *((f"view {name}", _view(report, name)) for name in report["views"]),
+        ("top labels", ", ".join(f"{label} {count}" for label, count in report["top_labels"].items()) or "none"),
+        ("text encoder", report["encoder"] or "none: words are compared as words"),
+        ("size", _size(report)),
+        ("health", report["health"]),
+    ]
+    width = max(len(name) for name, _ in lines)
+    for name, text in lines:
+        print(f"{name:<{width}}  {text}")
+
+
+def _time(report: dict[str, Any]) -> str:
+    oldest_ns, newest_ns = report["oldest_ns"], report["newest_ns"]
+    if oldest_ns is None:
+        return "none"
+    return f"{moment(oldest_ns)} to {moment(newest_ns)} ({duration(newest_ns - oldest_ns)})"
+
+
+def _area(report: dict[str, Any]) -> str:
+    if report["bounds_m"] is None:
+        return "none"
+    low, high = report["bounds_m"]
+    across = f"{high[0] - low[0]:.1f} x {high[1] - low[1]:.1f} m"
+    return f"{across}: x {low[0]:.1f} to {high[0]:.1f}, y {low[1]:.1f} to {high[1]:.1f}"
+
+
+def _sessions(report: dict[str, Any]) -> str:
+    places = Counter((one["robot"], one["map_id"]) for one in report["sessions"])
+    often = places.most_common(5)
+    shown = [f"{robot} in map '{map_id}'" + (f" x {times}" if times > 1 else "") for (robot, map_id), times in often]
+    return ", ".join(shown) + (", ..." if len(places) > len(shown) else "")
+
+
+def _view(report: dict[str, Any], name: str) -> str:
+    kinds = ", ".join(f"{kind} {count}" for kind, count in report["kinds"].get(name, {}).items())
+    return counted(report["views"][name], "entity") + (f": {kinds}" if kinds else "")
+
+
+def _size(report: dict[str, Any]) -> str:
+    each = report["bytes_an_observation"]
+    database = size(report["bytes"]) + (f" ({each} B an observation)" if each is not None else "")
+    return f"{database}, {counted(report['images'], 'image')} of {size(report['image_bytes'])}"
