@@ -38,6 +38,9 @@ EXTRAS = {
         TRANSFORMERS,
         "pillow>=10,<14",
     ],
+    "server": [
+        "httpx>=0.27,<1",  # any OpenAI-compatible server; small, and transformers 5 brings it too
+    ],
     "embed": [
         TORCH,
         "sentence-transformers>=5.1,<7",  # 5.1 is the first tested beside transformers 4.57
@@ -84,7 +87,11 @@ setup(
     license="Apache-2.0",
     python_requires=">=3.10",
     packages=find_packages(include=["vlkng_ros", "vlkng_ros.*"], exclude=["vlkng_ros.nodes", "vlkng_ros.nodes.*"]),
-    package_data={"vlkng_ros": ["py.typed"], "vlkng_ros.answering": ["prompts/*.txt"]},
+    package_data={
+        "vlkng_ros": ["py.typed"],
+        "vlkng_ros.answering": ["prompts/*.txt"],
+        "vlkng_ros.perception": ["prompts/*.txt"],
+    },
     install_requires=CORE,
     extras_require=EXTRAS,
     entry_points={"console_scripts": ["vlkng = vlkng_ros.cli:main"]},
