@@ -1,0 +1,132 @@
+"""What is wrong with a builder, from what it counts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from vlkng_ros.building.health import Level, Problem
+
+if TYPE_CHECKING:
+    from vlkng_ros.building.inbox import Inbox
+    from vlkng_ros.building.recorder import KeyframeRecorder
+    from vlkng_ros.nodes.image_input import ImageInput
+    from vlkng_ros.nodes.pose_input import PoseInput
+    from vlkng_ros.perception import PerceptionWorker
+
+SILENT_S = 5.0
+"""A topic that brought nothing for so long is said to be silent."""
+RECENT_S = 30.0
+"""Something that went wrong is a problem for so long."""
+
+
+class BuilderHealth:
+    """Looks at a builder's parts from the executor's thread; it only reads."""
+
+    def __init__(
+        self,
+        recorder: KeyframeRecorder,
+        inbox: Inbox,
+        images: ImageInput,
+        poses: PoseInput | None,
+        worker: PerceptionWorker | None,
+    ) -> None:
+        self._recorder = recorder
+        self._inbox = inbox
+        self._images = images
+        self._poses = poses
+        self._worker = worker
+        self._since_s = time.monotonic()
+        self._pose_missing_since_s: float | None = None
+        self._counts: dict[str, int] = {}
+        self._changed_s: dict[str, float] = {}
+
+    def problems(self) -> list[Problem]:
+        """What is wrong now, the worst cause first."""
+        now_s = time.monotonic()
+        found = [*self._about_images(now_s), *self._about_poses(now_s), *self._about_drops(now_s)]
+        recorder, builder = self._recorder, self._recorder.builder
+        if self._rose("store", recorder.counts["store"], now_s):
+            found.insert(0, Problem("store", f"keyframes cannot be stored: {recorder.last_error}", Level.ERROR))
+        if self._rose("image", recorder.counts["image"], now_s):
+            found.append(Problem("image", f"{recorder.counts['image']} images not usable: {recorder.last_error}"))
+        if self._rose("failed", builder.counts["failed"] + builder.counts["retried"], now_s):
+            found.append(Problem("perception", f"{builder.counts['failed']} not described: {builder.last_error}"))
+        if self._worker is not None and not self._worker.ready:
+            text = f"the model is not running: {self._worker.last_error or 'it is starting'}"
+            found.append(Problem("model", text, Level.ERROR))
+        return found
+
+    def _about_images(self, now_s: float) -> list[Problem]:
+        silent_s = self._images.rate.silent_s(now_s, self._since_s)
+        if silent_s < SILENT_S:
+            return []
+        image = self._images.image
+        return [Problem("no_image", f"no image received on {image.topic} for {silent_s:.0f} s: {image.why_silent()}")]
+
+    def _about_poses(self, now_s: float) -> list[Problem]:
+        found = []
+        selector = self._recorder.selector
+        refused = selector.buffer.refused
+        wrong = sum(count for reason, count in refused.items() if reason not in ("duplicate", "out_of_order"))
+        if self._rose("refused", wrong, now_s):
+            found.append(Problem("bad_pose", f"{wrong} poses not used: {selector.buffer.last_problem}"))
+        lost = selector.counts["no_pose"] + selector.counts["dropped_waiting"]
+        missing = bool(selector.waiting_for) and (selector.waited_s() > SILENT_S / 2 or self._rose("lost", lost, now_s))
+        if not missing:
+            self._pose_missing_since_s = None
+            return found
+        if self._pose_missing_since_s is None:
+            self._pose_missing_since_s = now_s - selector.waited_s()
+        for_s = now_s - self._pose_missing_since_s
+        if for_s < SILENT_S:
+            return found
+        text = f"{selector.waiting_for} for {for_s:.0f} s; {selector.waiting} images waiting, {lost} dropped"
+        if self._poses is not None:
+            silent = [s for s in self._poses.subscriptions if not s.received and s.topic in selector.waiting_for]
+            text += "".join(f"; {s.topic}: {s.why_silent()}" for s in silent)
+        found.append(Problem("no_pose", text))
+        return found
+
+    def _about_drops(self, now_s: float) -> list[Problem]:
+        dropped = self._inbox.dropped
+        if not self._rose("inbox", sum(dropped.values()), now_s):
+            return []
+        parts = ", ".join(f"{count} {kind}" for kind, count in sorted(dropped.items()))
+        return [Problem("overload", f"the builder does not keep up; dropped so far: {parts}")]
+
+    def _rose(self, name: str, count: int, now_s: float) -> bool:
+        """Whether a count grew within the last while."""
+        if count > self._counts.get(name, 0):
+            self._changed_s[name] = now_s
+        self._counts[name] = count
+        return now_s - self._changed_s.get(name, float("-inf")) < RECENT_S
+
+    def facts(self) -> Mapping[str, object]:
+        """Figures for the status."""
+        now_s = time.monotonic()
+        recorder, builder, selector = self._recorder, self._recorder.builder, self._recorder.selector
+        facts: dict[str, object] = {
+            "image rate [Hz]": self._images.rate.hz(now_s),
+            "images received": self._images.rate.total,
+            "image topic": self._images.image.topic,
+            "keyframes stored": builder.counts["stored"],
+            "keyframes described": builder.counts["described"],
+            "keyframes waiting for the model": builder.queued,
+            "keyframes left for later": builder.counts["deferred"],
+            "keyframes that failed": builder.counts["failed"],
+            "images waiting for a pose": selector.waiting,
+            "callback CPU p99 [ms]": self._images.callback_cpu.percentile_ms(99),
+            "model latency [s]": builder.last_latency_s,
+            "last error": builder.last_error or recorder.last_error,
+        }
+        if self._worker is not None:
+            facts["model restarts"] = self._worker.restarts
+        facts |= {f"dropped: {kind}": count for kind, count in sorted(self._inbox.dropped.items())}
+        for name in ("no_pose", "dropped_waiting", "thinned", "duplicate", "out_of_order", "stragglers", "not_moved"):
+            if selector.counts[name]:
+                facts[f"frames: {name}"] = selector.counts[name]
+        facts |= {f"frames: {name}": count for name, count in sorted(recorder.counts.items()) if count}
+        facts |= {f"poses: {reason}": count for reason, count in sorted(selector.buffer.refused.items())}
+        return facts

@@ -1,0 +1,101 @@
+"""Runs a node until it is told to stop, and then lets it finish what it has begun."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import rclpy
+from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
+from rclpy.logging import get_logger
+from rclpy.signals import SignalHandlerOptions
+
+from vlkng_ros.errors import VlkngError
+
+
+class RunnableNode(Protocol):
+    """A node that can be stopped in an orderly way."""
+
+    def request_stop(self) -> None:
+        """Make a callback that may take long return soon; called from another thread."""
+        ...
+
+    def close(self) -> None:
+        """Finish what was begun and release everything; no callback runs any more."""
+        ...
+
+
+class _ToRosLog(logging.Handler):
+    """Hands what the ROS-free parts say to the node's log."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(logging.INFO)
+        self._logger = get_logger(name)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = self.format(record)
+        # A line each: rclpy ties the severity to the place of the call.
+        if record.levelno >= logging.ERROR:
+            self._logger.error(text)
+        elif record.levelno >= logging.WARNING:
+            self._logger.warning(text)
+        else:
+            self._logger.info(text)
+
+
+def log_to_ros(name: str) -> None:
+    """Let the package's own loggers speak through the ROS log."""
+    logger = logging.getLogger("vlkng_ros")
+    logger.handlers = [_ToRosLog(name)]
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+
+
+def run_node(make: Callable[[], RunnableNode], arguments: Sequence[str] | None = None) -> int:
+    """Make a node and spin it until SIGINT, SIGTERM or a shutdown of its context.
+
+    The context outlives the signal, so that the node can still publish what it finishes.
+
+    Returns:
+        The process's exit status: 2 where the node could not be made.
+    """
+    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        try:
+            node = make()
+        except VlkngError as error:
+            print(f"{error}", file=sys.stderr)
+            return error.exit_code
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        spinning = threading.Thread(target=_spin, args=(executor, stop), name="executor", daemon=True)
+        spinning.start()
+        stop.wait()
+        node.request_stop()
+        executor.shutdown(timeout_sec=1.0)
+        spinning.join(timeout=10.0)
+        node.close()
+        node.destroy_node()
+        return 0
+    finally:
+        rclpy.try_shutdown()
+
+
+def _spin(executor: SingleThreadedExecutor, stop: threading.Event) -> None:
+    try:
+        while not stop.is_set() and rclpy.ok():
+            try:
+                executor.spin()
+            except (ExternalShutdownException, ShutdownException):
+                return
+            except Exception:  # a fault in one callback must not end the node
+                logging.getLogger("vlkng_ros").exception("unexpected error in a callback")
+    finally:
+        stop.set()
