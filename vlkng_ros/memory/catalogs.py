@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
+from typing import Any
 
 from vlkng_ros.errors import NotInMemoryError
 from vlkng_ros.memory.rows import Session
@@ -38,9 +39,8 @@ class Catalogs:
 
     def clear(self) -> None:
         """Forget what was looked up: after a rollback, or after something was deleted."""
-        for cache in (self._sessions, self._maps, self._cameras, self._camera_numbers):
-            cache.clear()
-        for cache in (self._terms, self._term_numbers, self._slugs, self._slug_numbers):
+        caches: tuple[dict[Any, Any], ...] = (self._sessions, self._maps, self._cameras, self._camera_numbers)
+        for cache in (*caches, self._terms, self._term_numbers, self._slugs, self._slug_numbers):
             cache.clear()
 
     # ---------------------------------------------------------------------------------------------- looking up
@@ -84,7 +84,8 @@ class Catalogs:
         found = self._cameras.get(number)
         if found is None:
             row = self._connection.execute(
-                "SELECT name, width, height, fx, fy, cx, cy, intrinsics_width, intrinsics_height FROM camera WHERE id = ?",
+                "SELECT name, width, height, fx, fy, cx, cy, intrinsics_width, intrinsics_height FROM camera "
+                "WHERE id = ?",
                 (number,),
             ).fetchone()
             name, width, height, *k = row
@@ -106,8 +107,13 @@ class Catalogs:
     def slug(self, number: int) -> str:
         """The ``<type>`` of entity ids by its number."""
         if number not in self._slugs:
-            self._slugs = dict(self._connection.execute("SELECT id, slug FROM entity_type"))
+            self.load_slugs()
         return self._slugs[number]
+
+    def load_slugs(self) -> None:
+        """Read every ``<type>``."""
+        # Those that were deleted meanwhile stay known until ``clear``: a reader still has to name what is gone.
+        self._slugs.update(self._connection.execute("SELECT id, slug FROM entity_type"))
 
     def slug_number(self, slug: str) -> int | None:
         """The number of a ``<type>``, or None where no entity has it."""

@@ -6,20 +6,13 @@ import sqlite3
 from collections.abc import Mapping
 
 from vlkng_ros.errors import InvalidInputError
-from vlkng_ros.memory.catalogs import Catalogs
-from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.packing import pack_pose
 from vlkng_ros.memory.refolding import Refolder
+from vlkng_ros.memory.transactions import Store
 from vlkng_ros.types import Pose
 
 
-def correct_poses(
-    connection: sqlite3.Connection,
-    catalogs: Catalogs,
-    keyframes: KeyframeRows,
-    corrections: Mapping[int, tuple[Pose, Pose | None]],
-    revision: int,
-) -> None:
+def correct_poses(store: Store, corrections: Mapping[int, tuple[Pose, Pose | None]], revision: int) -> None:
     """Inside a transaction: new poses (base, camera) by keyframe, and the entities of all views derived anew.
 
     Raises:
@@ -27,30 +20,44 @@ def correct_poses(
         InvalidInputError: a pose is in another frame than the keyframe was taken in.
     """
     ids = sorted(corrections)
-    for keyframe in keyframes.keyframes(ids):
+    for keyframe in store.keyframes.keyframes(ids):
         for pose in corrections[keyframe.keyframe_id]:
             if pose is not None and pose.frame_id != keyframe.base_pose.frame_id:
                 raise InvalidInputError(
                     f"correct_poses: keyframe {keyframe.keyframe_id} is in frame '{keyframe.base_pose.frame_id}', "
                     f"its correction in '{pose.frame_id}'"
                 )
+    connection = store.connection
     connection.executemany(
         "UPDATE keyframe SET base_pose = ?, camera_pose = ?, revision = ? WHERE id = ?",
-        (
+        [
             (pack_pose(base), None if camera is None else pack_pose(camera), revision, number)
             for number, (base, camera) in ((number, corrections[number]) for number in ids)
-        ),
+        ],
     )
-    Refolder(connection, catalogs, keyframes, revision).refold(entities_in(connection, ids))
+    for table in ("corrected_keyframe", "corrected_observation"):
+        connection.execute(f"CREATE TEMP TABLE IF NOT EXISTS {table} (id INTEGER PRIMARY KEY)")
+        connection.execute(f"DELETE FROM {table}")
+    connection.executemany("INSERT INTO corrected_keyframe VALUES (?)", [(number,) for number in ids])
+    connection.execute(
+        "INSERT INTO corrected_observation SELECT o.id FROM corrected_keyframe c JOIN keyframe k ON k.id = c.id "
+        "JOIN observation o ON o.id BETWEEN k.first_observation AND k.first_observation + k.observations - 1"
+    )
+    affected = entities_with(connection, "corrected_observation", "corrected_keyframe")
+    Refolder(connection, store.catalogs, store.keyframes, revision).refold(affected)
 
 
-def entities_in(connection: sqlite3.Connection, keyframe_ids: list[int]) -> list[int]:
-    """Rows of the entities, of any view, that these keyframes show; ascending."""
-    query = (
-        "SELECT DISTINCT a.entity FROM keyframe k JOIN view v JOIN assignment a ON a.view = v.id "
-        "AND a.observation BETWEEN k.first_observation AND k.first_observation + k.observations - 1 WHERE k.id = ?"
+def entities_with(connection: sqlite3.Connection, observations: str, keyframes: str) -> list[int]:
+    """Rows of the entities, of any view, that these observations show or these keyframes miss; ascending.
+
+    Args:
+        connection: the writer's.
+        observations: name of a table of observation ids.
+        keyframes: name of a table of keyframe ids.
+    """
+    seen = (
+        f"SELECT DISTINCT a.entity FROM view v JOIN {observations} o "
+        "JOIN assignment a ON a.view = v.id AND a.observation = o.id"
     )
-    found: set[int] = set()
-    for number in keyframe_ids:
-        found.update(row[0] for row in connection.execute(query, (number,)))
-    return sorted(found)
+    missed = f"SELECT DISTINCT entity FROM absence WHERE keyframe IN (SELECT id FROM {keyframes})"
+    return sorted({row[0] for query in (seen, missed) for row in connection.execute(query)})

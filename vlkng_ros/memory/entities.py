@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from vlkng_ros.memory.catalogs import Catalogs
-from vlkng_ros.memory.fold import CHECKPOINT_EVERY, KINDS, NOWHERE, EntityState, Reach
+from vlkng_ros.memory.fold import CHECKPOINT_EVERY, KINDS, Fact, Folded, Reach
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
-from vlkng_ros.types import Entity, EntityKind, FloatArray, PositionEstimate, Vec3
+from vlkng_ros.memory.position import PositionState
+from vlkng_ros.memory.visibility import Presence
+from vlkng_ros.types import Entity, EntityKind, EntityState, FloatArray, PositionEstimate, Vec3
 
-COLUMNS = "id, type, number, state, position, reach, revision"
+COLUMNS = "id, type, number, folded, place, reach, revision"
+Checkpoint = tuple[int, int, int, str, bytes]
+"""A row of ``entity_checkpoint``."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,7 @@ class KnownEntity:
     """Number of its row; entities made later have higher ones."""
     entity_id: str
     view: str
-    state: EntityState
+    folded: Folded
     map_id: str
     frame_id: str
     reach: Reach
@@ -34,63 +39,72 @@ class KnownEntity:
     @property
     def kind(self) -> EntityKind:
         """Object, person, location or event."""
-        return self.state.kind
+        return self.folded.kind
 
-    @property
+    @cached_property
     def label(self) -> str:
         """The label given most often."""
-        return self.state.label
+        return self.folded.label
 
     @cached_property
     def position(self) -> PositionEstimate:
         """Best estimate so far."""
-        return self.state.position.estimate(self.frame_id, self.map_id)
+        return self.folded.place.estimate(self.frame_id, self.map_id)
+
+    @property
+    def place(self) -> PositionState:
+        """What ``position`` comes from."""
+        return self.folded.place
+
+    @property
+    def presence(self) -> Presence:
+        """From where it was seen, and how often it was missed."""
+        return self.folded.presence
+
+    @property
+    def state(self) -> EntityState:
+        """Whether it is believed to be where it was last seen."""
+        return self.folded.state
 
     @property
     def seen_from_m(self) -> Vec3:
         """Base position of the last keyframe that showed it."""
-        return self.state.seen_from_m
+        return self.folded.seen_from_m
 
     @property
     def last_seen_ns(self) -> int:
         """Time of the latest keyframe that showed it."""
-        return self.state.last_seen_ns
+        return self.folded.last_seen_ns
 
     @property
     def last_keyframe_id(self) -> int:
         """The latest keyframe that showed it."""
-        return self.state.last_keyframe_id
+        return self.folded.last_keyframe_id
 
     @property
     def observation_count(self) -> int:
         """How many observations are of it."""
-        return self.state.observation_count
+        return self.folded.observation_count
 
     def entity(self) -> Entity:
         """As the vocabulary has it."""
-        state = self.state
+        folded = self.folded
         return Entity(
             view=self.view,
             entity_id=self.entity_id,
-            kind=state.kind,
-            label=state.label,
-            labels=dict(state.labels),
-            attributes=state.latest_attributes(),
+            kind=folded.kind,
+            label=self.label,
+            labels=dict(folded.labels),
+            attributes=folded.latest_attributes(),
             position=self.position,
-            first_seen_ns=state.first_seen_ns,
-            last_seen_ns=state.last_seen_ns,
-            first_keyframe_id=state.first_keyframe_id,
-            last_keyframe_id=state.last_keyframe_id,
-            observation_count=state.observation_count,
+            first_seen_ns=folded.first_seen_ns,
+            last_seen_ns=folded.last_seen_ns,
+            first_keyframe_id=folded.first_keyframe_id,
+            last_keyframe_id=folded.last_keyframe_id,
+            observation_count=folded.observation_count,
+            state=folded.state,
             revision=self.revision,
         )
-
-
-def grown(reach: Reach, before: EntityState | None, after: EntityState) -> Reach:
-    """The reach after one more observation: it starts anew where the entity turned up in another map."""
-    if before is not None and before.map != after.map:
-        reach = NOWHERE
-    return reach.including(after.position.estimate("", "").mean_m)
 
 
 class EntityRows:
@@ -103,22 +117,20 @@ class EntityRows:
 
     def decode(self, view: str, row: tuple[int, int, int, str, bytes, bytes, int]) -> KnownEntity:
         """An entity from the columns ``COLUMNS``."""
-        key, type_, number, state, position, reach, revision = row
+        key, type_, number, folded, place, reach, revision = row
         name = f"{self._catalogs.slug(type_)}_{number}"
-        return self.known(key, name, view, EntityState.from_stored(state, position), Reach.from_bytes(reach), revision)
+        return self.known(key, name, view, Folded.from_stored(folded, place), Reach.from_bytes(reach), revision)
 
-    def known(
-        self, key: int, name: str, view: str, state: EntityState, reach: Reach, revision: int
-    ) -> KnownEntity:
-        """A state with its name."""
-        map_id, frame_id = self._catalogs.map(state.map)
-        return KnownEntity(key, name, view, state, map_id, frame_id, reach, revision)
+    def known(self, key: int, name: str, view: str, folded: Folded, reach: Reach, revision: int) -> KnownEntity:
+        """A fold's result with its name."""
+        map_id, frame_id = self._catalogs.map(folded.map)
+        return KnownEntity(key, name, view, folded, map_id, frame_id, reach, revision)
 
     def key_of(self, view_number: int, entity_id: str) -> int | None:
         """The row of an entity by its name, or None."""
         slug, _, number = entity_id.rpartition("_")
         type_ = self._catalogs.slug_number(slug)
-        if type_ is None or not number.isdecimal() or str(int(number)) != number:
+        if type_ is None or not number.isascii() or not number.isdecimal() or str(int(number)) != number:
             return None
         query = "SELECT id FROM entity WHERE view = ? AND type = ? AND number = ?"
         row = self._connection.execute(query, (view_number, type_, int(number))).fetchone()
@@ -129,44 +141,39 @@ class EntityRows:
         row = self._connection.execute(f"SELECT {COLUMNS} FROM entity WHERE id = ?", (key,)).fetchone()
         return None if row is None else self.decode(view, row)
 
-    def load_all(self, view: str, view_number: int) -> Iterator[KnownEntity]:
-        """Every entity of a view as it is now, in order of creation."""
-        query = f"SELECT {COLUMNS} FROM entity WHERE view = ? ORDER BY id"
-        for row in self._connection.execute(query, (view_number,)):
-            yield self.decode(view, row)
-
     def as_of(self, known: KnownEntity, as_of_ns: int) -> KnownEntity | None:
         """The entity as the keyframes up to a time made it; None where it was not seen by then."""
-        state = known.state
-        if state.last_seen_ns <= as_of_ns:
+        now = known.folded
+        if now.last_event_ns <= as_of_ns:
             return known
-        if state.first_seen_ns > as_of_ns:
+        if now.first_seen_ns > as_of_ns:
             return None
-        past = self._checkpoint(known.key, state.kind, as_of_ns)
-        for fact in self._keyframes.facts(known.key, past.last_observation_id):
-            if fact.keyframe.stamp_ns <= as_of_ns:
-                past.add(fact)
-            elif state.ordered:
-                break
+        past = self._checkpoint(known.key, now.kind, as_of_ns)
+        for event in self._keyframes.events(known.key, past.last_observation_id):
+            if event.keyframe.stamp_ns > as_of_ns:
+                if now.ordered:
+                    break
+            elif isinstance(event, Fact):
+                past.add(event)
+            else:
+                past.miss(event)
+        if not past.observation_count:
+            return None
         return self.known(known.key, known.entity_id, known.view, past, known.reach, known.revision)
 
-    def _checkpoint(self, key: int, kind: EntityKind, as_of_ns: int) -> EntityState:
+    def _checkpoint(self, key: int, kind: EntityKind, as_of_ns: int) -> Folded:
         query = (
-            "SELECT state, position FROM entity_checkpoint WHERE entity = ? AND latest <= ? ORDER BY count DESC LIMIT 1"
+            "SELECT folded, place FROM entity_checkpoint WHERE entity = ? AND latest <= ? ORDER BY count DESC LIMIT 1"
         )
         row = self._connection.execute(query, (key, as_of_ns)).fetchone()
-        return EntityState.unseen(kind) if row is None else EntityState.from_stored(*row)
+        return Folded.unseen(kind) if row is None else Folded.from_stored(*row)
 
 
-Checkpoint = tuple[int, int, int, str, bytes]
-"""A row of ``entity_checkpoint``."""
-
-
-def checkpoint_of(key: int, state: EntityState) -> Checkpoint | None:
+def checkpoint_of(key: int, folded: Folded) -> Checkpoint | None:
     """What is stored after an observation so that earlier times can be asked about without a full replay."""
-    if state.observation_count % CHECKPOINT_EVERY:
+    if folded.observation_count % CHECKPOINT_EVERY:
         return None
-    return (key, state.observation_count, state.last_seen_ns, state.to_json(), state.position.to_bytes())
+    return (key, folded.observation_count, folded.last_event_ns, folded.to_json(), folded.to_bytes())
 
 
 class EntityWriter:
@@ -184,7 +191,7 @@ class EntityWriter:
         """A changed one."""
         self._connection.execute(
             "UPDATE entity SET kind=?, map=?, first_seen=?, last_seen=?, x=?, y=?, z=?, from_x=?, from_y=?, from_z=?, "
-            "reach=?, state=?, position=?, revision=? WHERE id=?",
+            "reach=?, folded=?, place=?, revision=? WHERE id=?",
             (*self._values(known), known.key),
         )
 
@@ -192,17 +199,17 @@ class EntityWriter:
         """States on the way, for questions about earlier times."""
         self._connection.executemany("INSERT INTO entity_checkpoint VALUES (?, ?, ?, ?, ?)", checkpoints)
 
-    def _values(self, known: KnownEntity) -> tuple[object, ...]:
-        state = known.state
+    def _values(self, known: KnownEntity) -> tuple[Any, ...]:
+        folded = known.folded
         return (
-            KINDS.index(state.kind),
-            state.map,
-            state.first_seen_ns,
-            state.last_seen_ns,
-            *known.position.mean_m,
-            *known.seen_from_m,
+            KINDS.index(folded.kind),
+            folded.map,
+            folded.first_seen_ns,
+            folded.last_seen_ns,
+            *folded.position_m,
+            *folded.seen_from_m,
             known.reach.to_bytes(),
-            state.to_json(),
-            state.position.to_bytes(),
+            folded.to_json(),
+            folded.to_bytes(),
             known.revision,
         )

@@ -14,14 +14,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.bearing import CameraView
 from vlkng_ros.memory.position import PositionState
-from vlkng_ros.types import Detection, EntityKind, Keyframe, Vec3
+from vlkng_ros.memory.visibility import Presence, state_of
+from vlkng_ros.types import Detection, EntityKind, EntityState, Keyframe, PositionSource, Vec3
 
 KINDS = tuple(EntityKind)
 CHECKPOINT_EVERY = 32
 """Observations of an entity between two stored states of it."""
 _REACH = struct.Struct("<6d")
+_LENGTH = struct.Struct("<H")
 
 
 class Fact(NamedTuple):
@@ -32,6 +35,15 @@ class Fact(NamedTuple):
     keyframe: Keyframe
     camera: CameraView | None
     map: int
+
+
+class Absence(NamedTuple):
+    """A keyframe that should have shown an entity and did not."""
+
+    before_observation_id: int
+    """The first observation id of that keyframe: what has a lower one was seen before."""
+    keyframe: Keyframe
+    camera: CameraView
 
 
 class Reach(NamedTuple):
@@ -57,11 +69,20 @@ class Reach(NamedTuple):
 
 
 NOWHERE = Reach((math.inf, math.inf, math.inf), (-math.inf, -math.inf, -math.inf))
+EVERYWHERE = Reach(NOWHERE.high, NOWHERE.low)
+"""Of what was seen in several maps: one box cannot hold places of two."""
+
+
+def grown(reach: Reach, map_before: int | None, after: Folded) -> Reach:
+    """The reach after one more observation; ``map_before`` is None at the first."""
+    if map_before is not None and map_before != after.map:
+        return EVERYWHERE
+    return reach.including(after.position_m)
 
 
 @dataclass(slots=True)
-class EntityState:
-    """Everything that is kept about an entity besides its name. Start from ``EntityState.unseen(kind)``."""
+class Folded:
+    """Everything that is kept about an entity besides its name. Start from ``Folded.unseen(kind)``."""
 
     kind: EntityKind
     map: int
@@ -72,21 +93,24 @@ class EntityState:
     observation_count: int
     last_observation_id: int
     ordered: bool
-    """Whether every observation so far was of a later or equal time than the one before."""
+    """Whether every event so far was of a later or equal time than the one before."""
     labels: dict[str, int]
     """Counts, in the order in which the labels were first given."""
     attributes: dict[str, tuple[str, int]]
     """Value and time of the latest non-empty one."""
-    position: PositionState
+    last_event_ns: int
+    """Time of the latest keyframe that said anything about it: that showed it, or should have."""
+    place: PositionState
+    presence: Presence
 
     @classmethod
-    def unseen(cls, kind: EntityKind) -> EntityState:
+    def unseen(cls, kind: EntityKind) -> Folded:
         """An entity before its first observation."""
-        return cls(kind, 0, 0, 0, 0, 0, 0, 0, True, {}, {}, PositionState.empty())
+        return cls(kind, 0, 0, 0, 0, 0, 0, 0, True, {}, {}, 0, PositionState.empty(), Presence.empty())
 
-    def copy(self) -> EntityState:
+    def copy(self) -> Folded:
         """One that can be folded further while this one stays."""
-        return EntityState(
+        return Folded(
             self.kind,
             self.map,
             self.first_seen_ns,
@@ -98,7 +122,9 @@ class EntityState:
             self.ordered,
             dict(self.labels),
             dict(self.attributes),
-            self.position,
+            self.last_event_ns,
+            self.place,
+            self.presence,
         )
 
     def add(self, fact: Fact) -> None:
@@ -106,15 +132,13 @@ class EntityState:
         detection, keyframe = fact.detection, fact.keyframe
         stamp = keyframe.stamp_ns
         if self.observation_count == 0:
-            self.first_seen_ns = self.last_seen_ns = stamp
+            self.first_seen_ns = self.last_seen_ns = self.last_event_ns = stamp
             self.first_keyframe_id = self.last_keyframe_id = keyframe.keyframe_id
             self.map = fact.map
         elif stamp >= self.last_seen_ns:
             self.last_seen_ns, self.last_keyframe_id = stamp, keyframe.keyframe_id
-        else:
-            self.ordered = False
-            if stamp < self.first_seen_ns:
-                self.first_seen_ns, self.first_keyframe_id = stamp, keyframe.keyframe_id
+        elif stamp < self.first_seen_ns:
+            self.first_seen_ns, self.first_keyframe_id = stamp, keyframe.keyframe_id
         self.observation_count += 1
         self.last_observation_id = fact.observation_id
         self.labels[detection.label] = self.labels.get(detection.label, 0) + 1
@@ -124,8 +148,21 @@ class EntityState:
                 self.attributes[key] = (value, stamp)
         if fact.map != self.map:
             # Coordinates of another map mean nothing here: the place is found anew in the map it was seen in last.
-            self.map, self.position = fact.map, PositionState.empty()
-        self.position = self.position.updated(keyframe, detection, fact.camera)
+            self.map, self.place, self.presence = fact.map, PositionState.empty(), Presence.empty()
+        self.place = self.place.updated(keyframe, detection, fact.camera)
+        self.presence = self.presence.seen(fact.camera, self.place)
+        self._happened(stamp)
+
+    def miss(self, absence: Absence) -> None:
+        """Take in that a keyframe should have shown it and did not."""
+        self.presence = self.presence.missed(absence.camera, absence.keyframe.stamp_ns)
+        self._happened(absence.keyframe.stamp_ns)
+
+    def _happened(self, stamp_ns: int) -> None:
+        if stamp_ns < self.last_event_ns:
+            self.ordered = False
+        else:
+            self.last_event_ns = stamp_ns
 
     @property
     def label(self) -> str:
@@ -135,14 +172,26 @@ class EntityState:
     @property
     def seen_from_m(self) -> Vec3:
         """Base position of the last keyframe that showed it."""
-        return self.position.robot_m or (0.0, 0.0, 0.0)
+        return self.place.robot_m or (0.0, 0.0, 0.0)
+
+    @property
+    def position_m(self) -> Vec3:
+        """The mean of its position estimate."""
+        if self.place.track is None or self.place.source is PositionSource.ROBOT:
+            return self.seen_from_m
+        return tracking.point(self.place.track)[0]
+
+    @property
+    def state(self) -> EntityState:
+        """Whether it is believed to be where it was last seen."""
+        return state_of(self.place, self.presence)
 
     def latest_attributes(self) -> Mapping[str, str]:
         """Attributes without their times."""
         return {key: value for key, (value, _) in self.attributes.items()}
 
     def to_json(self) -> str:
-        """Everything but the position."""
+        """Everything but place and presence."""
         values = [
             KINDS.index(self.kind),
             self.map,
@@ -153,17 +202,24 @@ class EntityState:
             self.observation_count,
             self.last_observation_id,
             int(self.ordered),
+            self.last_event_ns,
             self.labels,
         ]
         if self.attributes:
             values.append(self.attributes)
         return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 
+    def to_bytes(self) -> bytes:
+        """Place and presence."""
+        place = self.place.to_bytes()
+        return _LENGTH.pack(len(place)) + place + self.presence.to_bytes()
+
     @classmethod
-    def from_stored(cls, text: str, position: bytes) -> EntityState:
-        """The inverse of ``to_json`` and ``PositionState.to_bytes``."""
-        kind, map_, first, last, first_id, last_id, count, observation, ordered, labels, *rest = json.loads(text)
+    def from_stored(cls, text: str, data: bytes) -> Folded:
+        """The inverse of ``to_json`` and ``to_bytes``."""
+        kind, map_, first, last, first_id, last_id, count, observation, ordered, event, labels, *rest = json.loads(text)
         attributes = {key: (value, stamp) for key, (value, stamp) in rest[0].items()} if rest else {}
+        end = _LENGTH.size + _LENGTH.unpack_from(data)[0]
         return cls(
             KINDS[kind],
             map_,
@@ -176,5 +232,7 @@ class EntityState:
             bool(ordered),
             labels,
             attributes,
-            PositionState.from_bytes(position),
+            event,
+            PositionState.from_bytes(data[_LENGTH.size : end]),
+            Presence.from_bytes(data[end:]),
         )

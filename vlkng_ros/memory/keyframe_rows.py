@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from vlkng_ros.errors import NotInMemoryError
 from vlkng_ros.memory.bearing import CameraView, camera_view
 from vlkng_ros.memory.catalogs import Catalogs
-from vlkng_ros.memory.fold import KINDS, Fact
+from vlkng_ros.memory.fold import KINDS, Absence, Fact
 from vlkng_ros.memory.packing import unpack_attributes, unpack_box, unpack_pose, unpack_vector
 from vlkng_ros.types import Detection, Keyframe, Observation, PerceptionState
 
@@ -124,25 +124,51 @@ class KeyframeRows:
             depth,
         )
 
-    def facts(self, entity: int, after_observation: int = 0) -> Iterator[Fact]:
-        """An entity's observations in the order in which they were associated; crops are left out."""
+    def events(self, entity: int, after_observation: int = 0) -> Iterator[Fact | Absence]:
+        """What happened to an entity, in the order in which it was associated; crops are left out."""
+        absences = self._absences(entity, after_observation)
+        absence = next(absences, None)
         query = (
             f"SELECT {_DETECTION}, {KEYFRAME} FROM assignment a JOIN {_DETECTION_FROM} "
             "JOIN keyframe k ON k.id = o.keyframe "
             "WHERE a.entity = ? AND a.observation > ? AND o.id = a.observation ORDER BY a.observation"
         )
         for row in self._connection.execute(query, (entity, after_observation)):
-            seen = self._recent.get(row[9])
-            if seen is None or seen.keyframe.revision != row[17]:
-                seen = self._remember(self.decode(row[9:]))
-            yield Fact(row[0], self._detection(row, None), *seen)
+            while absence is not None and absence.before_observation_id <= row[0]:
+                yield absence
+                absence = next(absences, None)
+            yield Fact(row[0], self._detection(row, None), *self._seen(row[9:]))
+        while absence is not None:
+            yield absence
+            absence = next(absences, None)
+
+    def _absences(self, entity: int, after_observation: int) -> Iterator[Absence]:
+        query = (
+            f"SELECT a.before_observation, {KEYFRAME} FROM absence a JOIN keyframe k ON k.id = a.keyframe "
+            "WHERE a.entity = ? AND a.before_observation > ? ORDER BY a.described"
+        )
+        for row in self._connection.execute(query, (entity, after_observation)):
+            seen = self._seen(row[1:])
+            if seen.camera is not None:
+                yield Absence(row[0], seen.keyframe, seen.camera)
+
+    def _seen(self, row: Sequence[Any]) -> _Seen:
+        seen = self._recent.get(row[0])
+        if seen is None or seen.keyframe.revision != row[8]:
+            seen = self._remember(self.decode(row))
+        return seen
 
     def fact(self, observation_id: int, detection: Detection, keyframe: Keyframe) -> Fact:
         """A fact for the fold."""
+        return Fact(observation_id, detection, *self._of(keyframe))
+
+    def camera(self, keyframe: Keyframe) -> CameraView | None:
+        """The camera of a keyframe, or None where its pose or intrinsics are unknown."""
+        return self._of(keyframe).camera
+
+    def _of(self, keyframe: Keyframe) -> _Seen:
         seen = self._recent.get(keyframe.keyframe_id)
-        if seen is None or seen.keyframe is not keyframe:
-            seen = self._remember(keyframe)
-        return Fact(observation_id, detection, *seen)
+        return seen if seen is not None and seen.keyframe is keyframe else self._remember(keyframe)
 
     def _remember(self, keyframe: Keyframe) -> _Seen:
         if len(self._recent) >= MAX_RECENT:

@@ -1,46 +1,34 @@
-"""A view while it is written: what an associator may look up, and how its decisions become rows."""
+"""A view while it is written: what an associator may look up, at a cost that does not grow with the memory."""
 
 from __future__ import annotations
 
-import hashlib
-import logging
 import sqlite3
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from vlkng_ros.memory.association.base import Associator, EntityRecord
 from vlkng_ros.memory.catalogs import Catalogs
-from vlkng_ros.memory.entities import Checkpoint, EntityRows, EntityWriter, KnownEntity, checkpoint_of, grown
-from vlkng_ros.memory.fold import NOWHERE, EntityState
+from vlkng_ros.memory.entities import EntityRows, KnownEntity
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
-from vlkng_ros.memory.labels import normal_form, type_slug
+from vlkng_ros.memory.labels import normal_form
 from vlkng_ros.memory.spatial_index import SpatialGrid
-from vlkng_ros.memory.texts import TextStore, Vocabulary
-from vlkng_ros.types import FloatArray, Keyframe, Observation, Vec3
+from vlkng_ros.memory.texts import Vocabulary
+from vlkng_ros.types import FloatArray, Vec3
 
 MAX_RECORDS = 20_000
 """Entities kept decoded in memory."""
 
-logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Staged:
-    """What a keyframe does to a view: applied in memory once it is committed."""
-
-    entities: tuple[KnownEntity, ...]
-    """One an observation, as they are afterwards."""
-    used: dict[int, int]
-    """Counters by hash of the type."""
-
-
 class LiveView:
-    """The entities of one view (``association.base.View``), at a cost that does not grow with their number."""
+    """The entities of one view (``association.base.View``). It changes with ``install``, after a COMMIT."""
 
     def __init__(
-        self, connection: sqlite3.Connection, catalogs: Catalogs, texts: TextStore, vocabulary: Vocabulary, name: str
+        self,
+        connection: sqlite3.Connection,
+        catalogs: Catalogs,
+        keyframes: KeyframeRows,
+        vocabulary: Vocabulary,
+        name: str,
     ) -> None:
         self.name = name
         self.number = 0
@@ -48,11 +36,8 @@ class LiveView:
         """Revision of the newest description that this view has associated."""
         self._connection = connection
         self._catalogs = catalogs
-        self._texts = texts
         self._vocabulary = vocabulary
-        self._keyframes = KeyframeRows(connection, catalogs)
-        self._rows = EntityRows(connection, catalogs, self._keyframes)
-        self._writer = EntityWriter(connection)
+        self._rows = EntityRows(connection, catalogs, keyframes)
         self._records: dict[int, KnownEntity] = {}
         self._grids: dict[str, SpatialGrid] = {}
         self._map_of: dict[int, str] = {}
@@ -120,110 +105,29 @@ class LiveView:
 
     def _appearance(self, key: int) -> FloatArray | None:
         row = self._connection.execute("SELECT total FROM entity_appearance WHERE entity = ?", (key,)).fetchone()
-        return None if row is None else _unit(np.frombuffer(row[0], dtype=np.float32))
+        return None if row is None else unit(np.frombuffer(row[0], dtype=np.float32))
 
-    # ------------------------------------------------------------------------------------------ applying decisions
+    # -------------------------------------------------------------------------------------------------- following
 
-    def stage(
-        self,
-        keyframe: Keyframe,
-        observations: Sequence[Observation],
-        decided: Sequence[EntityRecord | None],
-        last_key: int,
-        revision: int,
-    ) -> Staged:
-        """Write what an associator decided, inside the caller's transaction; memory follows with ``install``."""
-        used: dict[int, int] = {}
-        taken: set[int] = set()
-        entities: list[KnownEntity] = []
-        checkpoints: list[Checkpoint] = []
-        for observation, decision in zip(observations, decided, strict=True):
-            before = self._checked(decision, taken)
-            fact = self._keyframes.fact(observation.observation_id, observation.detection, keyframe)
-            if before is None:
-                last_key += 1
-                state = EntityState.unseen(observation.detection.kind)
-                state.add(fact)
-                slug = type_slug(observation.detection.label)
-                number = self._next_number(slug, used)
-                reach = grown(NOWHERE, None, state)
-                after = self._rows.known(last_key, f"{slug}_{number}", self.name, state, reach, revision)
-                self._writer.insert(self.number, self._catalogs.new_slug_number(slug), number, after)
-            else:
-                state = before.state.copy()
-                state.add(fact)
-                reach = grown(before.reach, before.state, state)
-                after = self._rows.known(before.key, before.entity_id, self.name, state, reach, revision)
-                self._writer.update(after)
-            after = replace(after, appearance=self._add_appearance(after.key, observation, before))
-            taken.add(after.key)
-            entities.append(after)
-            self._add_label(after, observation.detection.label, before)
-            checkpoint = checkpoint_of(after.key, state)
-            if checkpoint is not None:
-                checkpoints.append(checkpoint)
-        pairs = zip(observations, entities, strict=True)
-        self._connection.executemany(
-            "INSERT INTO assignment (view, observation, entity) VALUES (?, ?, ?)",
-            [(self.number, observation.observation_id, entity.key) for observation, entity in pairs],
-        )
-        self._writer.add_checkpoints(checkpoints)
-        store = "INSERT INTO entity_counter VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET used = excluded.used"
-        self._connection.executemany(store, [(self.number, hash_, number) for hash_, number in used.items()])
-        return Staged(tuple(entities), used)
-
-    def install(self, staged: Staged, described: int) -> None:
-        """Take over in memory what was committed."""
+    def install(
+        self, entities: Iterable[KnownEntity], used: Mapping[int, int], labels: Mapping[int, str], described: int
+    ) -> None:
+        """Take over in memory what was committed: entities, counters, labels, how far association has come."""
         self.associated = described
-        self._used.update(staged.used)
-        for entity in staged.entities:
+        self._used.update(used)
+        self._labels.update(labels)
+        for entity in entities:
             self._remember(entity)
-            self._place(entity.key, entity.map_id, entity.position.mean_m, entity.seen_from_m)
+            self._place(entity.key, entity.map_id, entity.folded.position_m, entity.seen_from_m)
 
-    def _checked(self, decision: EntityRecord | None, taken: set[int]) -> KnownEntity | None:
-        if decision is None:
-            return None
-        if not isinstance(decision, KnownEntity) or decision.view != self.name or decision.key in taken:
-            logger.warning("view '%s': the associator gave %s a second time or from elsewhere; made a new entity",
-                           self.name, decision.entity_id)
-            return None
-        return self.record(decision.key)
-
-    def _next_number(self, slug: str, used: dict[int, int]) -> int:
-        # By hash, so that the counter outlives a forgotten word without keeping it.
-        digest = hashlib.blake2b(slug.encode(), digest_size=8).digest()
-        name = int.from_bytes(digest, "big", signed=True)
-        last = used.get(name, self._used.get(name))
-        if last is None:
+    def last_number(self, slug_hash: int) -> int:
+        """The highest number that was ever given with a type, by the hash of its slug."""
+        found = self._used.get(slug_hash)
+        if found is None:
             query = "SELECT used FROM entity_counter WHERE view = ? AND hash = ?"
-            row = self._connection.execute(query, (self.number, name)).fetchone()
-            last = 0 if row is None else int(row[0])
-        used[name] = last + 1
-        return last + 1
-
-    def _add_label(self, entity: KnownEntity, label: str, before: KnownEntity | None) -> None:
-        if before is not None and label in before.state.labels:
-            return
-        number = self._texts.number(label)
-        if number is not None:
-            insert = "INSERT OR IGNORE INTO entity_label VALUES (?, ?, ?)"
-            self._connection.execute(insert, (self.number, number, entity.key))
-            self._labels[number] = label
-
-    def _add_appearance(self, key: int, observation: Observation, before: KnownEntity | None) -> FloatArray | None:
-        vector = observation.detection.embedding
-        known = before.appearance if before is not None else None
-        if vector is None:
-            return known
-        row = None
-        if known is not None and known.shape == vector.shape:
-            query = "SELECT count, total FROM entity_appearance WHERE entity = ?"
-            row = self._connection.execute(query, (key,)).fetchone()
-        total, count = np.asarray(vector, dtype=np.float32), 1
-        if row is not None:
-            total, count = total + np.frombuffer(row[1], dtype=np.float32), row[0] + 1
-        self._connection.execute("INSERT OR REPLACE INTO entity_appearance VALUES (?, ?, ?)", (key, count, total.tobytes()))
-        return _unit(total)
+            row = self._connection.execute(query, (self.number, slug_hash)).fetchone()
+            found = self._used[slug_hash] = 0 if row is None else int(row[0])
+        return found
 
     def _remember(self, entity: KnownEntity) -> None:
         self._records.pop(entity.key, None)
@@ -243,14 +147,7 @@ class LiveView:
         grid.place(key, 1, seen_from_m)
 
 
-@dataclass(slots=True)
-class LiveAssociation:
-    """An associator and the view that it writes."""
-
-    associator: Associator
-    view: LiveView
-
-
-def _unit(vector: FloatArray) -> FloatArray:
+def unit(vector: FloatArray) -> FloatArray:
+    """The vector at length 1; a zero vector stays."""
     length = float(np.linalg.norm(vector))
     return vector / np.float32(length) if length > 0 else vector

@@ -1,59 +1,69 @@
-"""Texts and where they are mentioned, in the order in which an index takes them in."""
+"""Texts and where they are mentioned, in the order in which an index takes them in.
+
+Both are read in pages, each inside a short read transaction, so that no transaction is held while a caller works.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 
 from vlkng_ros.memory.packing import unpack_vector
 from vlkng_ros.memory.rows import Mention, StoredText
 
-_PARTS = (
-    "SELECT keyframe, text, 'caption' AS role, 0 AS observation, ordinal FROM keyframe_text WHERE {where} "
-    "UNION ALL SELECT keyframe, label, 'label', id, 0 FROM observation WHERE {where} "
-    "UNION ALL SELECT keyframe, region, 'region', id, 0 FROM observation WHERE region IS NOT NULL AND {where}"
-)
+PAGE = 2_000
+Reading = Callable[[], AbstractContextManager[None]]
 
 
-def read_texts(connection: sqlite3.Connection, after_text_id: int) -> Iterator[StoredText]:
-    """Texts with ids above one, ascending; read at once, decoded one by one."""
+def read_texts(connection: sqlite3.Connection, reading: Reading, after_text_id: int) -> Iterator[StoredText]:
+    """Texts with ids above one, ascending, up to the last that was there when reading began."""
+    with reading():
+        (last,) = connection.execute("SELECT text FROM head").fetchone()
     query = (
         "SELECT t.id, t.text, v.vector FROM text t LEFT JOIN text_vector v "
-        "ON v.encoder = (SELECT encoder FROM head) AND v.text = t.id WHERE t.id > ? ORDER BY t.id"
+        "ON v.encoder = (SELECT encoder FROM head) AND v.text = t.id WHERE t.id > ? AND t.id <= ? ORDER BY t.id LIMIT ?"
     )
-    rows = connection.execute(query, (after_text_id,)).fetchall()
-    return (StoredText(number, text, None if data is None else unpack_vector(data)) for number, text, data in rows)
+    while True:
+        with reading():
+            rows = connection.execute(query, (after_text_id, last, PAGE)).fetchall()
+        for number, text, data in rows:
+            yield StoredText(number, text, None if data is None else unpack_vector(data))
+        if len(rows) < PAGE:
+            return
+        after_text_id = rows[-1][0]
 
 
 def read_mentions(
-    connection: sqlite3.Connection, after_keyframe_id: int, keyframe_ids: Sequence[int] | None
+    connection: sqlite3.Connection, reading: Reading, after_keyframe_id: int, keyframe_ids: Sequence[int] | None
 ) -> Iterator[Mention]:
-    """Mentions by keyframe: its caption's sentences in order, then labels and region texts by observation."""
-    if keyframe_ids is None:
-        rows = _since(connection, after_keyframe_id)
-    else:
-        rows = []
-        for number in keyframe_ids:
-            rows += _of(connection, number)
-    return (Mention(*row) for row in rows)
+    """By keyframe, ascending or as named: its caption's sentences in order, then labels and region texts."""
+    if keyframe_ids is not None:
+        for start in range(0, len(keyframe_ids), PAGE):
+            page = [int(number) for number in keyframe_ids[start : start + PAGE]]
+            with reading():
+                rows = [row for number in page for row in _between(connection, number - 1, number)]
+            yield from (Mention(*row) for row in rows)
+        return
+    with reading():
+        (last,) = connection.execute("SELECT keyframe FROM head").fetchone()
+    for start in range(after_keyframe_id, last, PAGE):
+        with reading():
+            rows = _between(connection, start, min(start + PAGE, last))
+        yield from (Mention(*row) for row in rows)
 
 
-def _since(connection: sqlite3.Connection, after: int) -> list[tuple[int, int, str, int]]:
-    query = f"SELECT keyframe, text, role, observation FROM ({_PARTS.format(where='keyframe > ?')})"
-    rows = connection.execute(query, (after, after, after)).fetchall()
-    rows.sort(key=lambda row: (row[0], row[3]))
-    return rows
-
-
-def _of(connection: sqlite3.Connection, number: int) -> list[tuple[int, int, str, int]]:
-    captions = connection.execute("SELECT keyframe, text FROM keyframe_text WHERE keyframe = ? ORDER BY ordinal", (number,))
-    rows = [(keyframe, text, "caption", 0) for keyframe, text in captions]
+def _between(connection: sqlite3.Connection, after: int, last: int) -> list[tuple[int, int, str, int]]:
+    query = "SELECT keyframe, text FROM keyframe_text WHERE keyframe > ? AND keyframe <= ? ORDER BY keyframe, ordinal"
+    rows = [(keyframe, text, "caption", 0) for keyframe, text in connection.execute(query, (after, last))]
     query = (
         "SELECT o.keyframe, o.label, o.region, o.id FROM keyframe k JOIN observation o "
-        "ON o.id BETWEEN k.first_observation AND k.first_observation + k.observations - 1 WHERE k.id = ? ORDER BY o.id"
+        "ON o.id BETWEEN k.first_observation AND k.first_observation + k.observations - 1 WHERE k.id > ? AND k.id <= ?"
     )
-    for keyframe, label, region, observation in connection.execute(query, (number,)):
+    for keyframe, label, region, observation in connection.execute(query, (after, last)):
         rows.append((keyframe, label, "label", observation))
         if region is not None:
             rows.append((keyframe, region, "region", observation))
+    # Stable: within an observation the label stays before its region text.
+    rows.sort(key=lambda row: (row[0], row[3]))
     return rows

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import sqlite3
 
 import numpy as np
 
 from vlkng_ros.errors import InvalidInputError
-from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.fold import KINDS
 from vlkng_ros.memory.packing import pack_attributes, pack_box, pack_vector
-from vlkng_ros.memory.texts import TextStore, sentences_of
+from vlkng_ros.memory.texts import sentences_of
+from vlkng_ros.memory.transactions import Store
 from vlkng_ros.types import Detection, Perception
 
 
@@ -58,16 +57,9 @@ def texts_of(perception: Perception) -> list[str]:
     return texts + sentences_of(perception.caption)
 
 
-def store(
-    connection: sqlite3.Connection,
-    catalogs: Catalogs,
-    texts: TextStore,
-    keyframe_id: int,
-    perception: Perception,
-    first_observation: int,
-    revision: int,
-) -> None:
+def store(memory: Store, keyframe_id: int, perception: Perception, first_observation: int, revision: int) -> None:
     """Write a checked perception, inside a transaction; its texts are stored already."""
+    connection, catalogs, texts = memory.connection, memory.catalogs, memory.texts
     rows, crops = [], []
     for number, d in enumerate(perception.detections, start=first_observation):
         rows.append(

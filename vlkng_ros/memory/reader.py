@@ -15,17 +15,9 @@ import numpy as np
 
 from vlkng_ros.errors import MemoryFileError, NotInMemoryError
 from vlkng_ros.memory.catalogs import Catalogs
-from vlkng_ros.memory.columns import (
-    ENTITY_COLUMNS,
-    KEYFRAME_COLUMNS,
-    EntityColumns,
-    EntityRow,
-    load_entities,
-    load_keyframes,
-)
 from vlkng_ros.memory.database import explained, open_for_reading, wal_of
 from vlkng_ros.memory.entities import COLUMNS, EntityRows, KnownEntity
-from vlkng_ros.memory.forgetting import ENTITY, KEYFRAME, TEXT
+from vlkng_ros.memory.following import Follower
 from vlkng_ros.memory.graph import ViewGraph, build_graph
 from vlkng_ros.memory.history import HistoryRows
 from vlkng_ros.memory.images import ImageFolder
@@ -54,14 +46,14 @@ class MemoryReader:
         self._keyframe_rows = KeyframeRows(connection, self._catalogs)
         self._entity_rows = EntityRows(connection, self._catalogs, self._keyframe_rows)
         self._history = HistoryRows(connection, self._catalogs)
-        self._views: dict[str, int] = {}
         self._graphs: dict[str, ViewGraph] = {}
-        self.revision = 0
         with self._reading():
-            self.revision = self._revision_now()
-            self._load_views()
-            self._frames = load_keyframes(connection)
-            self._entities = load_entities(connection)
+            self._follower = Follower(connection, self._catalogs, self._keyframe_rows)
+
+    @property
+    def revision(self) -> int:
+        """The last operation that ``refresh`` took over."""
+        return self._follower.revision
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> MemoryReader:
@@ -87,53 +79,11 @@ class MemoryReader:
     def refresh(self) -> Changes:
         """Take over what was committed since the last look, and say what it was."""
         with self._reading():
-            revision = self._revision_now()
-            if revision == self.revision:
-                return Changes(revision)
-            return self._follow(revision)
-
-    def _follow(self, revision: int) -> Changes:
-        execute, since = self._connection.execute, (self.revision,)
-        self._load_views()
-        frames = execute(f"SELECT {KEYFRAME_COLUMNS} FROM keyframe WHERE revision > ?", since).fetchall()
-        changed: dict[int, list[EntityRow]] = {}
-        for row in execute(f"SELECT {ENTITY_COLUMNS} FROM entity WHERE revision > ?", since):
-            changed.setdefault(row[1], []).append(row)
-        gone: dict[int, dict[int, list[int]]] = {}
-        for kind, view, number in execute("SELECT kind, view, id FROM tombstone WHERE revision > ?", since):
-            gone.setdefault(kind, {}).setdefault(view, []).append(number)
-        names = {number: name for name, number in self._views.items()}
-        known = set(self._frames.table.ids[np.isin(self._frames.table.ids, gone.get(KEYFRAME, {}).get(0, []))].tolist())
-        self._frames.update(frames, known)
-        forgotten: dict[str, tuple[str, ...]] = {}
-        for view, keys in gone.get(ENTITY, {}).items():
-            columns = self._entities.get(view)
-            found = [columns.name_of(key) for key in sorted(keys)] if columns is not None else []
-            ids = tuple(f"{self._catalogs.slug(name[0])}_{name[1]}" for name in found if name is not None)
-            if ids:
-                forgotten[names[view]] = ids
-        for view in changed.keys() | gone.get(ENTITY, {}).keys():
-            columns = self._entities.setdefault(view, EntityColumns())
-            columns.update(changed.get(view, []), gone.get(ENTITY, {}).get(view, []))
-        if gone:
-            self._catalogs.clear()
-            self._keyframe_rows.clear()
-        entities = {
-            names[view]: tuple(f"{self._catalogs.slug(row[2])}_{row[3]}" for row in sorted(rows))
-            for view, rows in sorted(changed.items())
-        }
-        changes = Changes(
-            revision,
-            tuple(sorted(row[0] for row in frames)),
-            entities,
-            tuple(sorted(known)),
-            forgotten,
-            tuple(sorted(gone.get(TEXT, {}).get(0, []))),
-        )
-        self.revision = revision
-        for view_name, graph in self._graphs.items():
-            graph.update(changes.entities.get(view_name, ()), changes.forgotten_entities.get(view_name, ()))
-        return changes
+            changes = self._follower.follow()
+            if changes:
+                for view, graph in self._graphs.items():
+                    graph.update(changes.entities.get(view, ()), changes.forgotten_entities.get(view, ()))
+            return changes
 
     @contextmanager
     def snapshot(self) -> Iterator[MemoryReader]:
@@ -147,15 +97,15 @@ class MemoryReader:
     def views(self) -> tuple[str, ...]:
         """Names of the identity views, oldest first."""
         with self._reading():
-            self._load_views()
-            return tuple(self._views)
+            self._follower.load_views()
+            return tuple(self._follower.views)
 
     def stats(self) -> MemoryStats:
         """What is in the memory."""
         with self._reading():
             self.refresh()
             one = self._one
-            table = self._frames.table
+            table = self._follower.keyframes.table
             bounds = None
             if len(table):
                 low, high = table.position_m.min(axis=0).tolist(), table.position_m.max(axis=0).tolist()
@@ -168,7 +118,7 @@ class MemoryReader:
                 keyframes=len(table),
                 pending=one("SELECT COUNT(*) FROM keyframe WHERE state = 0"),
                 observations=one("SELECT observations FROM head"),
-                entities={name: counts.get(number, 0) for name, number in self._views.items()},
+                entities={name: counts.get(number, 0) for name, number in self._follower.views.items()},
                 texts=one("SELECT COUNT(*) FROM text"),
                 oldest_ns=int(table.stamps_ns[0]) if len(table) else None,
                 newest_ns=int(table.stamps_ns[-1]) if len(table) else None,
@@ -182,7 +132,7 @@ class MemoryReader:
 
     def frames(self) -> KeyframeTable:
         """Columns of every keyframe as of the last refresh, sorted by time."""
-        return self._frames.table
+        return self._follower.keyframes.table
 
     def keyframe(self, keyframe_id: int) -> Keyframe:
         """One keyframe."""
@@ -199,7 +149,7 @@ class MemoryReader:
         Raises:
             NotInMemoryError: the memory is empty.
         """
-        table = self._frames.table
+        table = self._follower.keyframes.table
         if not len(table):
             raise NotInMemoryError(f"{self.path}: the memory is empty")
         after = int(np.searchsorted(table.stamps_ns, stamp_ns))
@@ -213,14 +163,11 @@ class MemoryReader:
 
     def texts(self, after_text_id: int = 0) -> Iterator[StoredText]:
         """Every string that a question can find, in order of first mention, with its vector where it has one."""
-        with self._reading():
-            rows = read_texts(self._connection, after_text_id)
-        return rows
+        return read_texts(self._connection, self._reading, after_text_id)
 
     def mentions(self, after_keyframe_id: int = 0, keyframe_ids: Sequence[int] | None = None) -> Iterator[Mention]:
         """Which keyframe says what: of the keyframes after one, or of those named (as ``refresh`` names them)."""
-        with self._reading():
-            return read_mentions(self._connection, after_keyframe_id, keyframe_ids)
+        return read_mentions(self._connection, self._reading, after_keyframe_id, keyframe_ids)
 
     def image(self, keyframe_id: int) -> bytes | None:
         """The JPEG of a keyframe, or None where none is kept."""
@@ -302,19 +249,16 @@ class MemoryReader:
     ) -> list[Entity]:
         """Entities within ``radius_m`` of a place, nearest first; ``map_id`` None is the newest session's map."""
         with self._reading():
-            columns = self._entities.get(self._view(view))
-            if columns is None:
-                return []
+            columns, maps = self._follower.columns(self._view(view)), self._map_numbers(map_id)
             if as_of_ns is None:
-                keys = columns.near(position_m, radius_m, self._map_numbers(map_id))[:limit]
+                keys = columns.near(position_m, radius_m, maps)[:limit]
                 loaded = [self._entity_rows.load(view, key) for key in keys]
                 return [known.entity() for known in loaded if known is not None]
-            maps = self._map_numbers(map_id)
             found = []
             for key in columns.maybe_near(position_m, radius_m, as_of_ns):
                 now = self._entity_rows.load(view, key)
                 then = None if now is None else self._entity_rows.as_of(now, as_of_ns)
-                if then is not None and then.state.map in maps:
+                if then is not None and then.folded.map in maps:
                     away = float(np.linalg.norm(np.subtract(then.position.mean_m, position_m)))
                     if away <= radius_m:
                         found.append((away, key, then))
@@ -376,24 +320,18 @@ class MemoryReader:
         return then
 
     def _view(self, view: str) -> int:
-        if view not in self._views:
-            self._load_views()
-        if view not in self._views:
-            known = ", ".join(self._views) or "none"
+        if view not in self._follower.views:
+            self._follower.load_views()
+        if view not in self._follower.views:
+            known = ", ".join(self._follower.views) or "none"
             raise NotInMemoryError(f"view '{view}' is not in this memory; it has {known}")
-        return self._views[view]
-
-    def _load_views(self) -> None:
-        self._views = dict(self._connection.execute("SELECT name, id FROM view ORDER BY id"))
+        return self._follower.views[view]
 
     def _map_numbers(self, map_id: str | None) -> list[int]:
         if map_id is not None:
             return self._catalogs.maps_called(map_id)
         newest = self._one("SELECT map FROM session ORDER BY id DESC LIMIT 1")
         return [] if newest is None else self._catalogs.maps_called(self._catalogs.map(newest)[0])
-
-    def _revision_now(self) -> int:
-        return int(self._one("SELECT revision FROM head"))
 
     def _one(self, query: str, *values: object) -> Any:
         row = self._connection.execute(query, values).fetchone()

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from vlkng_ros.memory.catalogs import Catalogs
-from vlkng_ros.memory.entities import Checkpoint, EntityRows, EntityWriter, checkpoint_of, grown
-from vlkng_ros.memory.fold import KINDS, NOWHERE, EntityState
+from vlkng_ros.memory.entities import Checkpoint, EntityRows, EntityWriter, checkpoint_of
+from vlkng_ros.memory.fold import KINDS, NOWHERE, Absence, Folded, grown
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.packing import unpack_vector
 
@@ -28,28 +28,29 @@ class Refolder:
 
     def refold(self, keys: Iterable[int]) -> list[int]:
         """Derive these entities anew; returns those that no observation is left of: the caller deletes them."""
-        gone: list[int] = []
-        for key in keys:
-            checkpoints: list[Checkpoint] = []
-            query = "SELECT kind FROM entity WHERE id = ?"
-            state = EntityState.unseen(KINDS[self._connection.execute(query, (key,)).fetchone()[0]])
-            reach, before = NOWHERE, 0
-            for fact in self._keyframes.facts(key):
-                if state.observation_count and fact.map != before:
-                    reach = NOWHERE
-                state.add(fact)
-                before = state.map
-                reach = grown(reach, None, state)
-                checkpoint = checkpoint_of(key, state)
-                if checkpoint is not None:
-                    checkpoints.append(checkpoint)
-            self._connection.execute("DELETE FROM entity_checkpoint WHERE entity = ?", (key,))
-            if not state.observation_count:
-                gone.append(key)
+        return [key for key in keys if not self._refold(key)]
+
+    def _refold(self, key: int) -> bool:
+        (kind,) = self._connection.execute("SELECT kind FROM entity WHERE id = ?", (key,)).fetchone()
+        folded, reach, map_before = Folded.unseen(KINDS[kind]), NOWHERE, None
+        checkpoints: list[Checkpoint] = []
+        for event in self._keyframes.events(key):
+            if isinstance(event, Absence):
+                if folded.observation_count:
+                    folded.miss(event)
                 continue
-            self._writer.add_checkpoints(checkpoints)
-            self._writer.update(self._rows.known(key, "", "", state, reach, self._revision))
-        return gone
+            folded.add(event)
+            reach = grown(reach, map_before, folded)
+            map_before = folded.map
+            checkpoint = checkpoint_of(key, folded)
+            if checkpoint is not None:
+                checkpoints.append(checkpoint)
+        self._connection.execute("DELETE FROM entity_checkpoint WHERE entity = ?", (key,))
+        if not folded.observation_count:
+            return False
+        self._writer.add_checkpoints(checkpoints)
+        self._writer.update(self._rows.known(key, "", "", folded, reach, self._revision))
+        return True
 
     def reweigh(self, keys: Iterable[int]) -> None:
         """Derive the visual embeddings of these entities anew."""

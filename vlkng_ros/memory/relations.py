@@ -33,7 +33,8 @@ def add_relations(
         row = connection.execute(find, edge).fetchone()
         if row is None:
             last_id += 1
-            connection.execute("INSERT INTO relation VALUES (?, ?, ?, ?, ?, ?)", (last_id, view_number, *edge, revision))
+            values = (last_id, view_number, *edge, revision)
+            connection.execute("INSERT INTO relation VALUES (?, ?, ?, ?, ?, ?)", values)
             number = last_id
         else:
             number = int(row[0])

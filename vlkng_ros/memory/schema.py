@@ -23,11 +23,12 @@ CREATE TABLE head (
     text INTEGER NOT NULL,
     entity INTEGER NOT NULL,
     relation INTEGER NOT NULL,
+    span INTEGER NOT NULL,
     keyframes INTEGER NOT NULL,
     observations INTEGER NOT NULL,
     encoder INTEGER
 );
-INSERT INTO head VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0, NULL);
+INSERT INTO head VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL);
 
 CREATE TABLE map (id INTEGER PRIMARY KEY, map_id TEXT NOT NULL, frame_id TEXT NOT NULL, UNIQUE (map_id, frame_id));
 CREATE TABLE session (
@@ -111,19 +112,23 @@ CREATE TABLE entity (
     x REAL NOT NULL, y REAL NOT NULL, z REAL NOT NULL,
     from_x REAL NOT NULL, from_y REAL NOT NULL, from_z REAL NOT NULL,
     reach BLOB NOT NULL,
-    state TEXT NOT NULL,
-    position BLOB NOT NULL,
+    folded TEXT NOT NULL,
+    place BLOB NOT NULL,
     revision INTEGER NOT NULL
 );
 CREATE UNIQUE INDEX entity_by_name ON entity (view, type, number);
 CREATE INDEX entity_by_revision ON entity (revision);
+CREATE TABLE absence (
+    entity INTEGER NOT NULL, described INTEGER NOT NULL, keyframe INTEGER NOT NULL, before_observation INTEGER NOT NULL,
+    PRIMARY KEY (entity, described)
+) WITHOUT ROWID;
 CREATE TABLE entity_appearance (entity INTEGER PRIMARY KEY, count INTEGER NOT NULL, total BLOB NOT NULL);
 CREATE TABLE entity_label (
     view INTEGER NOT NULL, label INTEGER NOT NULL, entity INTEGER NOT NULL, PRIMARY KEY (view, label, entity)
 ) WITHOUT ROWID;
 CREATE TABLE entity_checkpoint (
     entity INTEGER NOT NULL, count INTEGER NOT NULL, latest INTEGER NOT NULL,
-    state TEXT NOT NULL, position BLOB NOT NULL, PRIMARY KEY (entity, count)
+    folded TEXT NOT NULL, place BLOB NOT NULL, PRIMARY KEY (entity, count)
 ) WITHOUT ROWID;
 CREATE TABLE relation (
     id INTEGER PRIMARY KEY, view INTEGER NOT NULL, subject INTEGER NOT NULL, predicate INTEGER NOT NULL,

@@ -1,52 +1,25 @@
-"""The one process that writes a memory: every operation is one transaction and one new revision."""
+"""The one process that writes a memory."""
 
 from __future__ import annotations
 
-import dataclasses
-import logging
 import os
-import sqlite3
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
-from vlkng_ros.errors import InvalidInputError, MemoryFileError, NotInMemoryError
+from vlkng_ros.errors import InvalidInputError
 from vlkng_ros.memory import perceiving
+from vlkng_ros.memory.associating import LiveViews
 from vlkng_ros.memory.association.base import Associator
-from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.correcting import correct_poses
 from vlkng_ros.memory.database import explained, open_for_writing
-from vlkng_ros.memory.forgetting import Forgetting, Selection
-from vlkng_ros.memory.images import ImageFolder
-from vlkng_ros.memory.keyframe_rows import KeyframeRows
-from vlkng_ros.memory.live_view import LiveAssociation, LiveView
+from vlkng_ros.memory.forgetting import Forgetting
 from vlkng_ros.memory.lock import WriterLock
 from vlkng_ros.memory.packing import pack_pose
-from vlkng_ros.memory.relations import add_relations
 from vlkng_ros.memory.rows import ForgetSummary
-from vlkng_ros.memory.texts import TextStore, Vocabulary
-from vlkng_ros.types import Capture, Entity, Keyframe, Observation, Perception, PerceptionState, Pose, TextEncoder
-
-logger = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class Head:
-    """The one row that counts: the revision and the last id of each kind that was ever given."""
-
-    revision: int
-    keyframe: int
-    observation: int
-    text: int
-    entity: int
-    relation: int
-    keyframes: int
-    observations: int
-    encoder: int | None
+from vlkng_ros.memory.selecting import Selection
+from vlkng_ros.memory.transactions import Store
+from vlkng_ros.types import Capture, Entity, Keyframe, Observation, Perception, Pose, TextEncoder
 
 
 class MemoryWriter:
@@ -57,36 +30,15 @@ class MemoryWriter:
     the folder read-only, and then nothing has changed.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        lock: WriterLock,
-        connection: sqlite3.Connection,
-        encoder: TextEncoder | None,
-        associators: Sequence[Associator],
-        keep_images: bool,
-    ) -> None:
-        self.path = path
-        self._file_lock = lock
-        self._mutex = threading.RLock()
-        self._connection = connection
-        self._encoder = encoder
+    def __init__(self, store: Store, lock: WriterLock, associators: Sequence[Associator], keep_images: bool) -> None:
+        self.path = store.path
+        self._store = store
+        self._lock = lock
         self._keep_images = keep_images
-        self._images = ImageFolder(path)
         self._session: int | None = None
-        self._catalogs = Catalogs(connection)
-        self._keyframes = KeyframeRows(connection, self._catalogs)
-        self._texts = TextStore(connection, encoder)
-        self._head = self._load_head()
-        self._name_encoder()
-        self._vocabulary = Vocabulary(connection, encoder, self._head.encoder)
-        self._live = [
-            LiveAssociation(a, LiveView(connection, self._catalogs, self._texts, self._vocabulary, a.view))
-            for a in associators
-        ]
-        self._name_views()
-        self._clean_images()
-        self._finish_associations()
+        store.clean_images()
+        self._views = LiveViews(store, associators)
+        self._views.catch_up()
 
     @classmethod
     def open(
@@ -120,7 +72,7 @@ class MemoryWriter:
             connection = open_for_writing(file)
             try:
                 with explained(file):
-                    return cls(file, lock, connection, encoder, associators, keep_images)
+                    return cls(Store(file, connection, encoder), lock, associators, keep_images)
             except BaseException:
                 connection.close()
                 raise
@@ -138,8 +90,8 @@ class MemoryWriter:
         """
         if not frame_id:
             raise InvalidInputError("start_session: frame_id is empty; name the frame that poses are in, such as 'map'")
-        with self._operation() as head:
-            session = self._catalogs.add_session(robot, map_id, frame_id, head.revision)
+        with self._store.operation() as head:
+            session = self._store.catalogs.add_session(robot, map_id, frame_id, head.revision)
         self._session = session
         return session
 
@@ -149,37 +101,30 @@ class MemoryWriter:
         Raises:
             InvalidInputError: no session was started, or a pose is in another frame than the session's.
         """
-        with self._operation() as head:
-            session = self._session
-            if session is None:
-                raise InvalidInputError("add_keyframe: no session; call start_session first")
-            frame_id = self._catalogs.session(session).frame_id
-            for pose in (capture.base_pose, capture.camera_pose):
-                if pose is not None and pose.frame_id != frame_id:
-                    raise InvalidInputError(
-                        f"add_keyframe: pose is in frame '{pose.frame_id}', and this session's is '{frame_id}'"
-                    )
+        store = self._store
+        with store.operation() as head:
+            session = self._require_session(capture)
             head.keyframe += 1
             head.keyframes += 1
             image = jpeg if self._keep_images and jpeg else None
             if image is not None:
-                self._images.write(head.keyframe, image)
+                store.images.write(head.keyframe, image)
             optical = capture.camera_pose
-            self._connection.execute(
+            store.connection.execute(
                 "INSERT INTO keyframe (id, stamp, session, camera, base_pose, camera_pose, image, state, revision) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)",
                 (
                     head.keyframe,
                     capture.stamp_ns,
                     session,
-                    self._catalogs.camera_number(capture),
+                    store.catalogs.camera_number(capture),
                     pack_pose(capture.base_pose),
                     None if optical is None else pack_pose(optical),
                     len(image) if image is not None else 0,
                     head.revision,
                 ),
             )
-            return self._keyframes.keyframes([head.keyframe])[0]
+            return store.keyframes.keyframes([head.keyframe])[0]
 
     def add_perception(self, keyframe_id: int, perception: Perception) -> tuple[Observation, ...]:
         """Remember what a model said about a keyframe; its observations are new ids in the detections' order.
@@ -188,21 +133,17 @@ class MemoryWriter:
             NotInMemoryError: there is no such keyframe.
             InvalidInputError: it is described already, or the description does not hold together.
         """
-        with self._mutex:
-            self._require_open()
-            perceiving.check(perception)
-            with explained(self.path):
-                self._require_undescribed(keyframe_id)
-                texts = self._texts.prepare(perceiving.texts_of(perception))
-            with self._operation() as head:
-                head.text = self._texts.add(texts, head.text, head.encoder)
-                first = head.observation + 1
-                perceiving.store(
-                    self._connection, self._catalogs, self._texts, keyframe_id, perception, first, head.revision
-                )
+        store = self._store
+        perceiving.check(perception)
+        with store.using():
+            store.require_undescribed(keyframe_id)
+            texts = store.texts.prepare(perceiving.texts_of(perception))
+            with store.operation() as head:
+                head.text = store.texts.add(texts, head.text, head.encoder)
+                perceiving.store(store, keyframe_id, perception, head.observation + 1, head.revision)
                 head.observation += len(perception.detections)
                 head.observations += len(perception.detections)
-                return tuple(self._keyframes.observations(keyframe_id))
+                return tuple(store.keyframes.observations(keyframe_id))
 
     def mark_perception_failed(self, keyframe_id: int, reason: str) -> None:
         """Remember that a keyframe could not be described, so that it is no longer pending.
@@ -211,9 +152,9 @@ class MemoryWriter:
             NotInMemoryError: there is no such keyframe.
             InvalidInputError: it is described already.
         """
-        with self._operation() as head:
-            self._require_undescribed(keyframe_id)
-            self._connection.execute(
+        with self._store.operation() as head:
+            self._store.require_undescribed(keyframe_id)
+            self._store.connection.execute(
                 "UPDATE keyframe SET state = 2, failure = ?, revision = ? WHERE id = ?",
                 (reason, head.revision, keyframe_id),
             )
@@ -228,18 +169,8 @@ class MemoryWriter:
             NotInMemoryError: there is no such keyframe.
             InvalidInputError: it is not described yet.
         """
-        with self._mutex:
-            self._require_open()
-            with explained(self.path):
-                query = "SELECT described FROM keyframe WHERE id = ?"
-                row = self._connection.execute(query, (keyframe_id,)).fetchone()
-                if row is None:
-                    raise NotInMemoryError(f"keyframe {keyframe_id} is not in this memory")
-                if row[0] is None:
-                    raise InvalidInputError(f"keyframe {keyframe_id} is not described yet; call add_perception first")
-                for number in self._unassociated(int(row[0])):
-                    self._associate_one(number)
-                return self._entities_in(keyframe_id)
+        with self._store.using():
+            return self._views.associate(keyframe_id)
 
     def correct_poses(self, corrections: Mapping[int, tuple[Pose, Pose | None]]) -> int:
         """Give keyframes better poses (base, camera) and derive every place anew; returns how many were corrected.
@@ -250,9 +181,11 @@ class MemoryWriter:
         """
         if not corrections:
             return 0
-        with self._operation() as head:
-            correct_poses(self._connection, self._catalogs, self._keyframes, corrections, head.revision)
-        self._reload_views()
+        store = self._store
+        with store.using():
+            with store.operation() as head:
+                correct_poses(store, corrections, head.revision)
+            self._views.load()
         return len(corrections)
 
     def forget(
@@ -286,41 +219,42 @@ class MemoryWriter:
             NotInMemoryError: there is no such view or entity.
         """
         selection = Selection(view, tuple(entity_ids), label, since_ns, until_ns, area, map_id)
-        with self._operation() as head:
-            summary = Forgetting(self._connection, self._catalogs, self._keyframes, selection, head.revision).run()
-            head.keyframes -= summary.keyframes
-            head.observations -= summary.observations
-        with self._mutex, explained(self.path):
-            self._clear_caches()
-            self._clean_images()
-            self._checkpoint()
+        store = self._store
+        with store.using():
+            with store.operation() as head:
+                summary = Forgetting(store, selection, head.revision).run()
+                head.keyframes -= summary.keyframes
+                head.observations -= summary.observations
+            store.reset()
+            store.clean_images()
+            store.checkpoint()
         return summary
 
     def pending(self, limit: int = 100) -> list[Keyframe]:
         """Keyframes that are not described yet, oldest first."""
-        with self._mutex:
-            self._require_open()
-            with explained(self.path):
-                query = "SELECT id FROM keyframe WHERE state = 0 ORDER BY id LIMIT ?"
-                ids = [row[0] for row in self._connection.execute(query, (limit,))]
-                return self._keyframes.keyframes(ids)
+        store = self._store
+        with store.using():
+            query = "SELECT id FROM keyframe WHERE state = 0 ORDER BY id LIMIT ?"
+            ids = [row[0] for row in store.connection.execute(query, (limit,))]
+            return store.keyframes.keyframes(ids)
 
     def image(self, keyframe_id: int) -> bytes | None:
         """The JPEG of a keyframe, or None where none was kept."""
-        return self._images.read(keyframe_id)
+        return self._store.images.read(keyframe_id)
 
     @property
     def revision(self) -> int:
         """Number of the last operation."""
-        return self._head.revision
+        return self._store.head.revision
 
     def close(self) -> None:
         """Put everything into the database file and let others write."""
-        with self._mutex:
+        with self._store.mutex:
+            self._store.closed = True
             try:
-                self._connection.close()
+                self._store.connection.close()
             finally:
-                self._file_lock.release()
+                self._lock.release()
 
     def __enter__(self) -> MemoryWriter:
         return self
@@ -330,142 +264,13 @@ class MemoryWriter:
     ) -> None:
         self.close()
 
-    # ------------------------------------------------------------------------------------------------- machinery
-
-    @contextmanager
-    def _operation(self) -> Iterator[Head]:
-        """One transaction and one new revision; memory follows only when it is committed."""
-        with self._mutex:
-            self._require_open()
-            with explained(self.path):
-                self._connection.execute("BEGIN IMMEDIATE")
-                head = dataclasses.replace(self._head, revision=self._head.revision + 1)
-                try:
-                    yield head
-                    self._store_head(head)
-                    self._connection.execute("COMMIT")
-                except BaseException:
-                    if self._connection.in_transaction:
-                        self._connection.execute("ROLLBACK")
-                    self._head = self._load_head()
-                    self._clear_caches()
-                    raise
-                self._head = head
-
-    def _associate_one(self, keyframe_id: int) -> None:
-        keyframe = self._keyframes.keyframes([keyframe_id])[0]
-        query = "SELECT described FROM keyframe WHERE id = ?"
-        described = int(self._connection.execute(query, (keyframe_id,)).fetchone()[0])
-        observations = self._keyframes.observations(keyframe_id)
-        behind = [live for live in self._live if live.view.associated < described]
-        decided = [live.associator.assign(keyframe, observations, live.view) for live in behind]
-        with self._operation() as head:
-            staged = []
-            for live, decisions in zip(behind, decided, strict=True):
-                result = live.view.stage(keyframe, observations, decisions, head.entity, head.revision)
-                head.entity = max([head.entity, *(entity.key for entity in result.entities)])
-                staged.append(result)
-                keys = {o.observation_id: e.key for o, e in zip(observations, result.entities, strict=True)}
-                head.relation = add_relations(
-                    self._connection, live.view.number, keyframe_id, keys, head.relation, head.revision
+    def _require_session(self, capture: Capture) -> int:
+        if self._session is None:
+            raise InvalidInputError("add_keyframe: no session; call start_session first")
+        frame_id = self._store.catalogs.session(self._session).frame_id
+        for pose in (capture.base_pose, capture.camera_pose):
+            if pose is not None and pose.frame_id != frame_id:
+                raise InvalidInputError(
+                    f"add_keyframe: pose is in frame '{pose.frame_id}', and this session's is '{frame_id}'"
                 )
-                self._connection.execute(
-                    "UPDATE view SET associated = ? WHERE id = ?", (described, live.view.number)
-                )
-        for live, result in zip(behind, staged, strict=True):
-            live.view.install(result, described)
-
-    def _unassociated(self, up_to: int) -> list[int]:
-        if not self._live:
-            return []
-        since = min(live.view.associated for live in self._live)
-        query = "SELECT id FROM keyframe WHERE described > ? AND described <= ? ORDER BY described"
-        return [row[0] for row in self._connection.execute(query, (since, up_to))]
-
-    def _entities_in(self, keyframe_id: int) -> tuple[Entity, ...]:
-        found: list[Entity] = []
-        for live in self._live:
-            query = (
-                "SELECT a.entity FROM keyframe k JOIN assignment a ON a.view = ? AND a.observation "
-                "BETWEEN k.first_observation AND k.first_observation + k.observations - 1 WHERE k.id = ?"
-            )
-            for (key,) in self._connection.execute(query, (live.view.number, keyframe_id)):
-                found.append(live.view.record(key).entity())
-        return tuple(found)
-
-    def _finish_associations(self) -> None:
-        backlog = self._unassociated(self._head.revision)
-        if backlog:
-            logger.info("%s: associating %d keyframes that were described before", self.path, len(backlog))
-        for number in backlog:
-            self._associate_one(number)
-
-    def _require_open(self) -> None:
-        if self._file_lock.released:
-            raise MemoryFileError(f"{self.path}: this writer is closed")
-
-    def _require_undescribed(self, keyframe_id: int) -> None:
-        row = self._connection.execute("SELECT state FROM keyframe WHERE id = ?", (keyframe_id,)).fetchone()
-        if row is None:
-            raise NotInMemoryError(f"keyframe {keyframe_id} is not in this memory; it may have been forgotten")
-        if row[0] == 1:
-            raise InvalidInputError(f"keyframe {keyframe_id} is described already; observations never change")
-
-    def _load_head(self) -> Head:
-        row: tuple[Any, ...] = self._connection.execute(
-            "SELECT revision, keyframe, observation, text, entity, relation, keyframes, observations, encoder FROM head"
-        ).fetchone()
-        return Head(*row)
-
-    def _store_head(self, head: Head) -> None:
-        self._connection.execute(
-            "UPDATE head SET revision=?, keyframe=?, observation=?, text=?, entity=?, relation=?, keyframes=?, "
-            "observations=?, encoder=?",
-            dataclasses.astuple(head),
-        )
-
-    def _name_encoder(self) -> None:
-        if self._encoder is None:
-            return
-        query = "SELECT id FROM encoder WHERE name = ?"
-        row = self._connection.execute(query, (self._encoder.encoder_id,)).fetchone()
-        if row is not None and row[0] == self._head.encoder:
-            return
-        with self._operation() as head:
-            if row is None:
-                insert = "INSERT INTO encoder (name, dimensions) VALUES (?, ?)"
-                row = (self._connection.execute(insert, (self._encoder.encoder_id, self._encoder.dimensions)).lastrowid,)
-            head.encoder = row[0]
-
-    def _name_views(self) -> None:
-        for live in self._live:
-            query = "SELECT 1 FROM view WHERE name = ?"
-            if self._connection.execute(query, (live.view.name,)).fetchone() is None:
-                with self._operation():
-                    self._connection.execute("INSERT INTO view (name, associated) VALUES (?, 0)", (live.view.name,))
-        self._reload_views()
-
-    def _reload_views(self) -> None:
-        for live in self._live:
-            live.view.load()
-
-    def _clear_caches(self) -> None:
-        self._catalogs.clear()
-        self._keyframes.clear()
-        self._texts.clear()
-        self._vocabulary.clear()
-        self._reload_views()
-
-    def _clean_images(self) -> None:
-        garbage = [row[0] for row in self._connection.execute("SELECT keyframe FROM image_garbage")]
-        for keyframe_id in garbage:
-            self._images.delete(keyframe_id)
-        self._images.delete_after(self._head.keyframe)
-        if garbage:
-            self._connection.execute("DELETE FROM image_garbage")
-
-    def _checkpoint(self) -> None:
-        """Bring the database file up to date and empty the log: old pages hold what was forgotten."""
-        busy, *_ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        if busy:
-            logger.warning("%s: a reader is busy; the log still holds forgotten data until the next checkpoint", self.path)
+        return self._session

@@ -1,0 +1,110 @@
+"""Association, live and caught up: keyframes pass every view in the order in which they were described."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from vlkng_ros.errors import InvalidInputError, NotInMemoryError
+from vlkng_ros.memory.association.base import Associator
+from vlkng_ros.memory.live_view import LiveView
+from vlkng_ros.memory.relations import add_relations
+from vlkng_ros.memory.staging import Scene, Staged, Stager
+from vlkng_ros.memory.transactions import Store
+from vlkng_ros.types import Entity
+
+logger = logging.getLogger(__name__)
+
+
+class LiveViews:
+    """The views that a writer keeps up, each with the associator that decides for it."""
+
+    def __init__(self, store: Store, associators: Sequence[Associator]) -> None:
+        self._store = store
+        self._live = [
+            (a, LiveView(store.connection, store.catalogs, store.keyframes, store.vocabulary, a.view))
+            for a in associators
+        ]
+        names = [view.name for _, view in self._live]
+        if len(set(names)) != len(names):
+            raise InvalidInputError(f"associators: {', '.join(names)} would write one view twice")
+        for name in names:
+            query = "SELECT 1 FROM view WHERE name = ?"
+            if store.connection.execute(query, (name,)).fetchone() is None:
+                with store.operation():
+                    store.connection.execute("INSERT INTO view (name, associated) VALUES (?, 0)", (name,))
+        self.load()
+        store.on_reset.append(self.load)
+
+    def load(self) -> None:
+        """Read the views anew."""
+        for _, view in self._live:
+            view.load()
+
+    def catch_up(self, advance: Callable[[int], object] = lambda _: None) -> int:
+        """Associate whatever was described and is not associated; returns how many keyframes that were.
+
+        ``advance`` is called with 1 after each.
+        """
+        behind = self._behind(self._store.head.revision)
+        if behind:
+            logger.info("%s: associating %d keyframes that were described before", self._store.path, len(behind))
+        for keyframe_id in behind:
+            self._associate(keyframe_id)
+            advance(1)
+        return len(behind)
+
+    def associate(self, keyframe_id: int) -> tuple[Entity, ...]:
+        """See ``MemoryWriter.associate``."""
+        query = "SELECT described FROM keyframe WHERE id = ?"
+        row = self._store.connection.execute(query, (keyframe_id,)).fetchone()
+        if row is None:
+            raise NotInMemoryError(f"keyframe {keyframe_id} is not in this memory; it may have been forgotten")
+        if row[0] is None:
+            raise InvalidInputError(f"keyframe {keyframe_id} is not described yet; call add_perception first")
+        for number in self._behind(int(row[0])):
+            self._associate(number)
+        return self._entities_in(keyframe_id)
+
+    def _behind(self, described: int) -> list[int]:
+        if not self._live:
+            return []
+        since = min(view.associated for _, view in self._live)
+        query = "SELECT id FROM keyframe WHERE described > ? AND described <= ? ORDER BY described"
+        return [row[0] for row in self._store.connection.execute(query, (since, described))]
+
+    def _associate(self, keyframe_id: int) -> None:
+        store = self._store
+        scene = self._scene(keyframe_id)
+        behind = [(associator, view) for associator, view in self._live if view.associated < scene.described]
+        decided = [associator.assign(scene.keyframe, scene.observations, view) for associator, view in behind]
+        results: list[tuple[LiveView, Staged]] = []
+        with store.operation() as head:
+            for (_, view), decisions in zip(behind, decided, strict=True):
+                stager = Stager(store.connection, store.catalogs, store.keyframes, store.texts, view, head.revision)
+                staged = stager.stage(scene, decisions, head.entity)
+                head.entity = max([head.entity, *(entity.key for entity in staged.seen)])
+                keys = {o.observation_id: e.key for o, e in zip(scene.observations, staged.seen, strict=True)}
+                head.relation = add_relations(
+                    store.connection, view.number, keyframe_id, keys, head.relation, head.revision
+                )
+                results.append((view, staged))
+        for view, staged in results:
+            view.install([*staged.seen, *staged.missed], staged.used, staged.labels, scene.described)
+
+    def _scene(self, keyframe_id: int) -> Scene:
+        keyframe = self._store.keyframes.keyframes([keyframe_id])[0]
+        query = "SELECT described, first_observation FROM keyframe WHERE id = ?"
+        described, first = self._store.connection.execute(query, (keyframe_id,)).fetchone()
+        return Scene(keyframe, self._store.keyframes.observations(keyframe_id), described, first)
+
+    def _entities_in(self, keyframe_id: int) -> tuple[Entity, ...]:
+        query = (
+            "SELECT a.entity FROM keyframe k JOIN assignment a ON a.view = ? AND a.observation "
+            "BETWEEN k.first_observation AND k.first_observation + k.observations - 1 WHERE k.id = ?"
+        )
+        return tuple(
+            view.record(key).entity()
+            for _, view in self._live
+            for (key,) in self._store.connection.execute(query, (view.number, keyframe_id)).fetchall()
+        )

@@ -1,0 +1,149 @@
+"""The writer's connection and what it holds in memory: every operation is one transaction and one new revision."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vlkng_ros.errors import InvalidInputError, MemoryFileError, NotInMemoryError
+from vlkng_ros.memory.catalogs import Catalogs
+from vlkng_ros.memory.database import explained
+from vlkng_ros.memory.images import ImageFolder
+from vlkng_ros.memory.keyframe_rows import KeyframeRows
+from vlkng_ros.memory.texts import TextStore, Vocabulary
+from vlkng_ros.types import TextEncoder
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Head:
+    """The one row that counts: the revision and the last id of each kind that was ever given."""
+
+    revision: int
+    keyframe: int
+    observation: int
+    text: int
+    entity: int
+    relation: int
+    span: int
+    keyframes: int
+    observations: int
+    encoder: int | None
+
+
+_COLUMNS = tuple(item.name for item in dataclasses.fields(Head))
+_READ = f"SELECT {', '.join(_COLUMNS)} FROM head"
+_WRITE = f"UPDATE head SET {', '.join(f'{name} = ?' for name in _COLUMNS)}"
+
+
+class Store:
+    """Everything of a writer but what it decides. Its methods may be called from any thread."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, encoder: TextEncoder | None) -> None:
+        self.path = path
+        self.connection = connection
+        self.encoder = encoder
+        self.mutex = threading.RLock()
+        self.images = ImageFolder(path)
+        self.catalogs = Catalogs(connection)
+        self.keyframes = KeyframeRows(connection, self.catalogs)
+        self.texts = TextStore(connection, encoder)
+        self.on_reset: list[Callable[[], None]] = []
+        """Called after memory may disagree with the database: after a rollback or a deletion."""
+        self.closed = False
+        self.head = self._load_head()
+        self._name_encoder()
+        self.vocabulary = Vocabulary(connection, encoder, self.head.encoder)
+
+    @contextmanager
+    def using(self) -> Iterator[None]:
+        """For reading: one thread at a time, errors explained.
+
+        Raises:
+            MemoryFileError: the writer is closed.
+        """
+        with self.mutex:
+            if self.closed:
+                raise MemoryFileError(f"{self.path}: this writer is closed")
+            with explained(self.path):
+                yield
+
+    @contextmanager
+    def operation(self) -> Iterator[Head]:
+        """One transaction and one new revision. What fails inside it leaves the memory as it was."""
+        with self.using():
+            self.connection.execute("BEGIN IMMEDIATE")
+            head = dataclasses.replace(self.head, revision=self.head.revision + 1)
+            try:
+                yield head
+                self.connection.execute(_WRITE, dataclasses.astuple(head))
+                self.connection.execute("COMMIT")
+            except BaseException:
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+                self.head = self._load_head()
+                self.reset()
+                raise
+            self.head = head
+
+    def reset(self) -> None:
+        """Drop what is held in memory; it is read again when needed."""
+        self.catalogs.clear()
+        self.keyframes.clear()
+        self.texts.clear()
+        self.vocabulary.clear()
+        for reload in self.on_reset:
+            reload()
+
+    def require_undescribed(self, keyframe_id: int) -> None:
+        """Observations never change, so a keyframe is described once.
+
+        Raises:
+            NotInMemoryError: there is no such keyframe.
+            InvalidInputError: it is described already.
+        """
+        row = self.connection.execute("SELECT state FROM keyframe WHERE id = ?", (keyframe_id,)).fetchone()
+        if row is None:
+            raise NotInMemoryError(f"keyframe {keyframe_id} is not in this memory; it may have been forgotten")
+        if row[0] == 1:
+            raise InvalidInputError(f"keyframe {keyframe_id} is described already; observations never change")
+
+    def clean_images(self) -> None:
+        """Remove images that no keyframe has: of forgotten ones, and what a crash left over."""
+        garbage = [row[0] for row in self.connection.execute("SELECT keyframe FROM image_garbage")]
+        for keyframe_id in garbage:
+            self.images.delete(keyframe_id)
+        self.images.delete_after(self.head.keyframe)
+        if garbage:
+            self.connection.execute("DELETE FROM image_garbage")
+
+    def checkpoint(self) -> None:
+        """Bring the database file up to date and empty the log, whose old pages hold what was forgotten."""
+        busy, *_ = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            logger.warning("%s: a reader is busy; what was forgotten leaves the log with the next one", self.path)
+
+    def _load_head(self) -> Head:
+        row: tuple[Any, ...] = self.connection.execute(_READ).fetchone()
+        return Head(*row)
+
+    def _name_encoder(self) -> None:
+        if self.encoder is None:
+            return
+        query = "SELECT id FROM encoder WHERE name = ?"
+        row = self.connection.execute(query, (self.encoder.encoder_id,)).fetchone()
+        if row is not None and row[0] == self.head.encoder:
+            return
+        self.vocabulary = Vocabulary(self.connection, None, None)
+        with self.operation() as head:
+            insert = "INSERT OR IGNORE INTO encoder (name, dimensions) VALUES (?, ?)"
+            self.connection.execute(insert, (self.encoder.encoder_id, self.encoder.dimensions))
+            (head.encoder,) = self.connection.execute(query, (self.encoder.encoder_id,)).fetchone()
