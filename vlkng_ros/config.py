@@ -180,6 +180,18 @@ class PerceptionConfig:
     input_mean: float = _param(0.0, "opencv_dnn: subtracted from each pixel", low=-255.0, high=255.0)
     input_scale: float = _param(1.0, "opencv_dnn: factor on each pixel after that", low=0.0, high=255.0)
     input_bgr: bool = _param(False, "opencv_dnn: the network wants BGR (Caffe's do)")
+    temperature: float = _param(0.1, "VLMs: randomness of what is said; as VL-KnG builds its graphs", low=0.0, high=2.0)
+    box_units: str = _param(
+        "auto",
+        "VLMs: how the model writes boxes; auto: pixels for Qwen2.5-VL, else thousandths of the image",
+        choices=("auto", "thousandths", "pixels"),
+    )
+    prompts_folder: str = _param("", "VLMs: folder whose .txt files take the place of the package's prompts")
+    server_url: str = _param("http://127.0.0.1:8000/v1", "vlm_server: address of an OpenAI-compatible server")
+    api_key_env: str = _param("VLKNG_API_KEY", "vlm_server: environment variable that holds the server's key")
+    geometric_relations: bool = _param(
+        True, "relations from the boxes (left of, above, on, inside, next to) where the model gives none"
+    )
 
 
 @dataclass(frozen=True, slots=True)

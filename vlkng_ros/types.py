@@ -200,6 +200,10 @@ class Perception:
     relations: tuple[RelationMention, ...] = ()
     backend: str = ""
     model: str = ""
+    summary: str = ""
+    """What the chunk that this keyframe was described in shows altogether; empty where it was described alone."""
+    chunk: tuple[int, ...] = ()
+    """Ids of the keyframes described together: ``local_id`` names the same thing in all of them."""
 
 
 class TextEncoder(Protocol):
