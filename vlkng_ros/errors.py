@@ -37,6 +37,10 @@ class CaptionFileError(InvalidInputError):
     """A caption file that is not in the layout we read."""
 
 
+class GraphFileError(InvalidInputError):
+    """A node-link file that is not a memory as ``vlkng export`` writes it."""
+
+
 class RecordingError(InvalidInputError):
     """A recording of perception that cannot be read or written; the message names the line."""
 
