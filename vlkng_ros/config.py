@@ -156,7 +156,9 @@ class PerceptionConfig:
     """Which model looks at keyframes."""
 
     backend: str = _param(
-        "florence2", "what describes keyframes", choices=("florence2", "opencv_dnn", "recorded", "none")
+        "florence2",
+        "what describes keyframes",
+        choices=("florence2", "opencv_dnn", "vlm_server", "recorded", "none"),
     )
     model: str = _param("", "hub id, folder or file of the model; empty: the backend's default")
     device: str = _param("auto", "where the model runs; auto: cuda where there is one", choices=("auto", "cpu", "cuda"))
@@ -164,7 +166,9 @@ class PerceptionConfig:
         "auto", "weights' type; auto: float16 on cuda, float32 on cpu", choices=("auto", "float16", "bfloat16", "float32")
     )
     min_score: float = _param(0.5, "detections below are dropped, where the model gives scores", low=0.0, high=1.0, live=True)
-    max_new_tokens: int = _param(512, "token limit of a generated answer", low=1, high=8192)
+    max_new_tokens: int = _param(
+        0, "token limit of a generated answer; 0: what suits the backend (Florence-2 512, VLMs 4096)", low=0, high=32768
+    )
     num_beams: int = _param(1, "beams of generation", low=1, high=16)
     timeout_s: float = _param(60.0, "a model silent for longer is restarted", unit="s", low=0.1, high=3600.0)
     start_timeout_s: float = _param(180.0, "time a model may take to load", unit="s", low=1.0, high=3600.0)
@@ -261,7 +265,7 @@ class GalleryConfig:
     camera_hz: float = _param(10.0, "frames a second", unit="Hz", low=0.1, high=100.0)
     slam_position_sigma_m: float = _param(0.02, "noise of SLAM positions", unit="m", low=0.0, high=10.0)
     slam_yaw_sigma_rad: float = _param(0.0087, "noise of SLAM headings", unit="rad", low=0.0, high=math.pi)
-    odometry_scale_sigma: float = _param(0.01, "odometry's error of scale, drawn once", low=0.0, high=1.0)
+    odometry_scale_sigma: float = _param(0.02, "odometry's error of scale, drawn once", low=0.0, high=1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ class Drive:
         """
         if speed_mps <= 0 or turn_radps <= 0:
             raise InvalidInputError(f"a drive needs positive speeds, got {speed_mps} m/s and {turn_radps} rad/s")
-        at_ns, x, y, yaw = float(start_ns), start[0], start[1], yaw_rad
+        at_ns, x, y, yaw = start_ns, start[0], start[1], yaw_rad
         knots, states = [start_ns], [(x, y, yaw)]
 
         def leg(seconds: float) -> None:
@@ -97,7 +97,7 @@ class Drive:
             # Rounded up: a leg may take a nanosecond longer, never break the speed limit.
             at_ns += math.ceil(seconds * NS_PER_S)
             if at_ns > knots[-1]:
-                knots.append(int(at_ns))
+                knots.append(at_ns)
                 states.append((x, y, yaw))
 
         for step in steps:

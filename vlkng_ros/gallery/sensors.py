@@ -34,11 +34,11 @@ class SensorConfig:
     """
 
     odometry_hz: float = 50.0
-    odometry_scale_sigma: float = 0.01
+    odometry_scale_sigma: float = 0.02
     """Error of wheel size and wheel base: a factor on distance and on angle, drawn once a drive."""
     odometry_walk_m: float = 0.01
     """Random walk of the position, metres for each square root of a metre driven."""
-    odometry_walk_rad: float = 0.005
+    odometry_walk_rad: float = 0.015
     """Random walk of the heading, radians for each square root of a metre or radian driven."""
     scan_hz: float = 10.0
     slam_distance_m: float = 0.5
