@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from vlkng_ros.cli import build_parser
-from vlkng_ros.config import BuilderConfig, Parameter, QueryConfig, parameters_of
+from vlkng_ros.config import BuilderConfig, GalleryRobotConfig, Parameter, QueryConfig, parameters_of
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -50,12 +50,13 @@ def limits_text(parameter: Parameter) -> str:
 
 
 def by_node() -> dict[str, list[Parameter]]:
-    """Parameters by who has them: both nodes, the builder, the query node."""
+    """Parameters by who has them: builder and query node, one of them, the gallery's robot."""
     builder, query = parameters_of(BuilderConfig), parameters_of(QueryConfig)
     return {
         "both": [p for name, p in builder.items() if name in query],
         "builder_node": [p for name, p in builder.items() if name not in query],
         "query_node": [p for name, p in query.items() if name not in builder],
+        "gallery_robot": list(parameters_of(GalleryRobotConfig).values()),
     }
 
 
@@ -67,9 +68,8 @@ def config_yaml() -> str:
         "# vlkng build --params-file FILE.",
         "# Parameters marked 'live' can change while the node runs.",
     ]
-    sections = {"both": "/**", "builder_node": "/**/builder_node", "query_node": "/**/query_node"}
     for who, parameters in by_node().items():
-        lines += ["", f"{sections[who]}:", "  ros__parameters:"]
+        lines += ["", "/**:" if who == "both" else f"/**/{who}:", "  ros__parameters:"]
         open_groups: list[str] = []
         for parameter in parameters:
             *groups, name = parameter.name.split(".")
@@ -99,13 +99,12 @@ def wrapped(text: str, width: int) -> Iterator[str]:
 
 def parameter_table() -> list[str]:
     """Every parameter, as rows."""
-    nodes = {"both": "both", "builder_node": "builder", "query_node": "query"}
     rows = []
     for who, parameters in by_node().items():
         for parameter in parameters:
             limits = limits_text(parameter) or parameter.unit
             about = parameter.doc + (" *(live)*" if parameter.live else "")
-            rows.append((f"`{parameter.name}`", nodes[who], f"`{value_text(parameter.default)}`", limits, about))
+            rows.append((f"`{parameter.name}`", who.removesuffix("_node"), f"`{value_text(parameter.default)}`", limits, about))
     return table(("parameter", "node", "default", "range", "what"), rows)
 
 

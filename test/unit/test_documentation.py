@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from vlkng_ros.config import BuilderConfig, QueryConfig, from_values, parameters_of
+from vlkng_ros.config import BuilderConfig, GalleryRobotConfig, QueryConfig, from_values, parameters_of
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CONFIG = ROOT / "config" / "vlkng.yaml"
+NODES = ROOT / "vlkng_ros" / "nodes"
+KINDS = {"builder_node": BuilderConfig, "query_node": QueryConfig, "gallery_robot": GalleryRobotConfig}
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +54,15 @@ def test_readme_and_parameter_file_are_as_make_docs_writes_them(tables: ModuleTy
     assert tables.config_yaml() == CONFIG.read_text(encoding="utf-8"), "run make docs"
 
 
-@pytest.mark.parametrize(
-    ("node", "kind"), [("builder_node", BuilderConfig), ("query_node", QueryConfig)], ids=["builder", "query"]
-)
-def test_parameter_file_holds_every_parameter_of_a_node_with_its_default(node: str, kind: type[Any]) -> None:
+@pytest.mark.parametrize("node", KINDS)
+def test_parameter_file_holds_every_parameter_of_a_node_with_its_default(node: str) -> None:
     content = YAML(typ="safe").load(CONFIG)
-    assert set(content) == {"/**", "/**/builder_node", "/**/query_node"}
-    values = _flat(content["/**"]["ros__parameters"]) | _flat(content[f"/**/{node}"]["ros__parameters"])
+    assert set(content) == {"/**", *(f"/**/{name}" for name in KINDS)}
+    kind: type[Any] = KINDS[node]
     known = parameters_of(kind)
+    values = _flat(content[f"/**/{node}"]["ros__parameters"])
+    if node != "gallery_robot":
+        values |= _flat(content["/**"]["ros__parameters"])
     assert sorted(values) == sorted(known)
     assert {name: (type(value), value) for name, value in values.items()} == {
         name: (parameter.type, parameter.default) for name, parameter in known.items()
@@ -68,12 +71,31 @@ def test_parameter_file_holds_every_parameter_of_a_node_with_its_default(node: s
 
 
 def test_every_parameter_is_in_the_readme_and_no_other() -> None:
-    assert _first_cells("Parameters") == set(parameters_of(BuilderConfig)) | set(parameters_of(QueryConfig))
+    assert _first_cells("Parameters") == {name for kind in KINDS.values() for name in parameters_of(kind)}
 
 
 def test_every_service_and_message_is_in_the_readme_and_no_other() -> None:
     assert _first_cells("Services") == {path.stem for path in (ROOT / "srv").iterdir()}
     assert _first_cells("Messages") == {path.stem for path in (ROOT / "msg").iterdir()}
+
+
+def test_every_topic_that_a_node_makes_up_is_in_the_readme() -> None:
+    services = {"~/" + re.sub(r"(?<!^)(?=[A-Z])", "_", path.stem).lower() for path in (ROOT / "srv").iterdir()}
+    named = _first_cells("Topics") | services
+    simulation = {"gallery_robot.py", "bag_player.py"}
+    missing = [
+        f"{path.name}: {name}"
+        for path in sorted(NODES.rglob("*.py"))
+        if path.name not in simulation
+        for name in re.findall(r'"(~/\w+)"', path.read_text(encoding="utf-8"))
+        if name not in named
+    ]
+    assert missing == []
+
+
+def test_every_topic_in_the_readme_is_in_a_node() -> None:
+    source = "\n".join(path.read_text(encoding="utf-8") for path in NODES.rglob("*.py"))
+    assert [name for name in sorted(_first_cells("Topics")) if f'"{name}"' not in source] == []
 
 
 def test_every_command_is_in_the_readme_and_no_other(tables: ModuleType) -> None:
