@@ -104,7 +104,8 @@ def parameter_table() -> list[str]:
         for parameter in parameters:
             limits = limits_text(parameter) or parameter.unit
             about = parameter.doc + (" *(live)*" if parameter.live else "")
-            rows.append((f"`{parameter.name}`", who.removesuffix("_node"), f"`{value_text(parameter.default)}`", limits, about))
+            name, default = f"`{parameter.name}`", f"`{value_text(parameter.default)}`"
+            rows.append((name, who.removesuffix("_node"), default, limits, about))
     return table(("parameter", "node", "default", "range", "what"), rows)
 
 
