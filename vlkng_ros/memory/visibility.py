@@ -1,8 +1,8 @@
 """When not seeing a thing means that it is gone.
 
 A thing that the detector misses is not gone, and neither is one behind a wall. So an absence counts only where the
-thing should have been seen: its place is known, its whole box falls inside the image, it is near enough, no other box
-covers it, and it was seen before from there. *From there* holds on the whole line between a place it was seen from and
+thing should have been seen: its place is known, most of its box falls inside the image, it is near enough, no other
+box covers it, and it was seen before from there. *From there* holds on the whole line between a place it was seen from and
 the thing itself, because what is in nobody's way from afar is in nobody's way from nearer. An occupancy grid, where
 there is one, replaces that rule. Each absence counts as much as this thing's own rate of being detected makes it.
 """
@@ -27,7 +27,6 @@ LINE_OF_SIGHT_M = 0.4
 """How far beside a known line of sight the camera may be."""
 MAX_POSITION_DEVIATION_M = 0.6
 """A thing whose place is less sure than this is expected nowhere."""
-MARGIN_DEVIATIONS = 2.0
 VANTAGE_SPACING_M = 0.5
 MAX_VANTAGES = 24
 RELOCATED_M = 1.0
@@ -107,6 +106,10 @@ class Presence(NamedTuple):
             last_absence_ns=stamp_ns,
         )
 
+    def has_seen_from(self, camera: CameraView, at: Vec3) -> bool:
+        """Whether it was seen before on a line of sight that this camera stands on."""
+        return any(_on_line(camera.centre_m, (x / 10, y / 10), at) for x, y in self.vantages_dm)
+
     @property
     def gone(self) -> bool:
         """Whether it was missed often enough where it should have been seen."""
@@ -171,19 +174,19 @@ def expected(
     spread = math.sqrt(max(xx, yy, zz))
     if not MIN_RANGE_M <= distance <= MAX_RANGE_M or spread > MAX_POSITION_DEVIATION_M:
         return False
-    pixel = _inside(camera, at, (tracking.height_m(track) or 0.0) / 2 + MARGIN_DEVIATIONS * spread)
+    pixel = _inside(camera, at, (tracking.height_m(track) or 0.0) / 4 + spread, spread)
     if pixel is None:
         return False
     if occupancy is not None:
         if not occupancy.sees(centre, at):
             return False
-    elif not any(_on_line(centre, (x / 10, y / 10), at) for x, y in presence.vantages_dm):
+    elif not presence.has_seen_from(camera, at):
         return False
     return not any(x1 <= pixel[0] <= x2 and y1 <= pixel[1] <= y2 for x1, y1, x2, y2 in boxes)
 
 
-def _inside(camera: CameraView, at: Vec3, margin_m: float) -> tuple[float, float] | None:
-    """The pixel of a point that lies in the image with ``margin_m`` around it, else None."""
+def _inside(camera: CameraView, at: Vec3, aside_m: float, above_m: float) -> tuple[float, float] | None:
+    """The pixel of a point that lies in the image with these margins around it, else None."""
     c, k = camera.centre_m, camera.intrinsics
     t = (at[0] - c[0], at[1] - c[1], at[2] - c[2])
     z = sum(a * b for a, b in zip(camera.forward, t, strict=True))
@@ -191,7 +194,7 @@ def _inside(camera: CameraView, at: Vec3, margin_m: float) -> tuple[float, float
         return None
     u = k.cx + k.fx * sum(a * b for a, b in zip(camera.right, t, strict=True)) / z
     v = k.cy + k.fy * sum(a * b for a, b in zip(camera.down, t, strict=True)) / z
-    margin_u, margin_v = k.fx * margin_m / z, k.fy * margin_m / z
+    margin_u, margin_v = k.fx * aside_m / z, k.fy * above_m / z
     inside = margin_u <= u <= k.width_px - margin_u and margin_v <= v <= k.height_px - margin_v
     return (u, v) if inside else None
 
