@@ -129,10 +129,10 @@ class CameraConfig:
     roll_rad: float = _param(0.0, "camera body roll", unit="rad", low=-math.pi, high=math.pi)
     pitch_rad: float = _param(0.0, "camera body pitch, positive looks down", unit="rad", low=-math.pi, high=math.pi)
     yaw_rad: float = _param(0.0, "camera body yaw, positive looks left", unit="rad", low=-math.pi, high=math.pi)
-    qos_reliability: str = _param(
-        "best_effort", "QoS of the image subscription", choices=("best_effort", "reliable")
+    qos_reliability: str = _param("best_effort", "QoS of the image subscription", choices=("best_effort", "reliable"))
+    transport: str = _param(
+        "auto", "image message type; auto follows the publisher", choices=("auto", "raw", "compressed")
     )
-    transport: str = _param("auto", "image message type; auto follows the publisher", choices=("auto", "raw", "compressed"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,9 @@ class KeyframeConfig:
     min_sharpness: float = _param(
         0.0, "variance of the Laplacian below which a frame is blurred; 0 keeps all", low=0.0, high=1e6, live=True
     )
-    queue_size: int = _param(32, "keyframes that wait for perception in memory; the oldest is dropped", low=1, high=10000)
+    queue_size: int = _param(
+        32, "keyframes that wait for perception in memory; the oldest is dropped", low=1, high=10000
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +165,13 @@ class PerceptionConfig:
     model: str = _param("", "hub id, folder or file of the model; empty: the backend's default")
     device: str = _param("auto", "where the model runs; auto: cuda where there is one", choices=("auto", "cpu", "cuda"))
     dtype: str = _param(
-        "auto", "weights' type; auto: float16 on cuda, float32 on cpu", choices=("auto", "float16", "bfloat16", "float32")
+        "auto",
+        "weights' type; auto: float16 on cuda, float32 on cpu",
+        choices=("auto", "float16", "bfloat16", "float32"),
     )
-    min_score: float = _param(0.5, "detections below are dropped, where the model gives scores", low=0.0, high=1.0, live=True)
+    min_score: float = _param(
+        0.5, "detections below are dropped, where the model gives scores", low=0.0, high=1.0, live=True
+    )
     max_new_tokens: int = _param(
         0, "token limit of a generated answer; 0: what suits the backend (Florence-2 512, VLMs 4096)", low=0, high=32768
     )
@@ -174,11 +180,19 @@ class PerceptionConfig:
     start_timeout_s: float = _param(180.0, "time a model may take to load", unit="s", low=1.0, high=3600.0)
     recording: str = _param("", "JSONL file that the 'recorded' backend reads")
     record: str = _param("", "JSONL file that everything the backend says is appended to; empty: none")
-    batch_size: int = _param(0, "frames described at once; 0: what suits the backend (chunks of 8 for VLMs)", low=0, high=64)
-    batch_wait_s: float = _param(
-        20.0, "how long a chunk waits for its last frame, backends that describe chunks only", unit="s", low=0.0, high=3600.0
+    batch_size: int = _param(
+        0, "frames described at once; 0: what suits the backend (chunks of 8 for VLMs)", low=0, high=64
     )
-    niceness: int = _param(5, "how far the worker's CPU priority is lowered, so that callbacks come first", low=0, high=19)
+    batch_wait_s: float = _param(
+        20.0,
+        "how long a chunk waits for its last frame, backends that describe chunks only",
+        unit="s",
+        low=0.0,
+        high=3600.0,
+    )
+    niceness: int = _param(
+        5, "how far the worker's CPU priority is lowered, so that callbacks come first", low=0, high=19
+    )
     names_file: str = _param("", "opencv_dnn: class names, a line each or 'id name'; empty: COCO's")
     input_size_px: int = _param(300, "opencv_dnn: side of the square the network sees", unit="px", low=32, high=2048)
     input_mean: float = _param(0.0, "opencv_dnn: subtracted from each pixel", low=-255.0, high=255.0)
@@ -218,9 +232,7 @@ class RetrievalConfig:
 
     preset: str = _param("hybrid", "retrieval preset", choices=("hybrid",), live=True)
     max_keyframes: int = _param(5, "keyframes returned with an answer", low=1, high=100, live=True)
-    min_confidence: float = _param(
-        0.35, "below it the answer is 'I have not seen ...'", low=0.0, high=1.0, live=True
-    )
+    min_confidence: float = _param(0.35, "below it the answer is 'I have not seen ...'", low=0.0, high=1.0, live=True)
     timeout_s: float = _param(10.0, "longest a question may take", unit="s", low=0.1, high=600.0, live=True)
 
 
@@ -233,7 +245,9 @@ class NavigationConfig:
     response_wait_s: float = _param(5.0, "wait for a goal to be accepted", unit="s", low=0.1, high=60.0, live=True)
     result_wait_s: float = _param(600.0, "longest a drive may take", unit="s", low=1.0, high=86400.0, live=True)
     max_attempts: int = _param(3, "keyframes tried when goals are rejected or aborted", low=1, high=20, live=True)
-    arrived_distance_m: float = _param(0.25, "closer than this the robot is already there", unit="m", low=0.0, high=10.0, live=True)
+    arrived_distance_m: float = _param(
+        0.25, "closer than this the robot is already there", unit="m", low=0.0, high=10.0, live=True
+    )
     arrived_angle_rad: float = _param(0.5, "and turned by less than this", unit="rad", low=0.0, high=math.pi, live=True)
 
 
