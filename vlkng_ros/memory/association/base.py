@@ -18,10 +18,14 @@ class EntityRecord(Protocol):
     """What a view knows of an entity while associating."""
 
     @property
-    def entity_id(self) -> str: ...
+    def entity_id(self) -> str:
+        """The id, ``<type>_<num>``."""
+        ...
 
     @property
-    def kind(self) -> EntityKind: ...
+    def kind(self) -> EntityKind:
+        """Object, person, location or event."""
+        ...
 
     @property
     def label(self) -> str:
@@ -29,7 +33,9 @@ class EntityRecord(Protocol):
         ...
 
     @property
-    def map_id(self) -> str: ...
+    def map_id(self) -> str:
+        """The map that ``position`` is in."""
+        ...
 
     @property
     def position(self) -> PositionEstimate:
@@ -52,13 +58,19 @@ class EntityRecord(Protocol):
         ...
 
     @property
-    def last_seen_ns(self) -> int: ...
+    def last_seen_ns(self) -> int:
+        """Stamp of the last keyframe that showed it."""
+        ...
 
     @property
-    def last_keyframe_id(self) -> int: ...
+    def last_keyframe_id(self) -> int:
+        """The last keyframe that showed it."""
+        ...
 
     @property
-    def observation_count(self) -> int: ...
+    def observation_count(self) -> int:
+        """How many observations were taken for it."""
+        ...
 
     @property
     def appearance(self) -> FloatArray | None:
