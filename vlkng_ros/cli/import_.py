@@ -1,10 +1,11 @@
-"""``vlkng import``: captions of another program into a memory."""
+"""``vlkng import``: captions of another program, or an exported memory, into a memory."""
 
 from __future__ import annotations
 
 import argparse
 
 from vlkng_ros.cli import arguments
+from vlkng_ros.errors import GraphFileError
 
 
 def add_parser(subparsers: arguments.Parsers) -> None:
@@ -23,6 +24,15 @@ def add_parser(subparsers: arguments.Parsers) -> None:
     captions.add_argument("--camera", default="camera", metavar="NAME", help="camera name (default: camera)")
     arguments.add_text_encoder(captions)
     captions.set_defaults(run=run)
+    graph = kinds.add_parser(
+        "graph",
+        help="a memory that 'vlkng export --format json' wrote",
+        description="Make a memory again from node-link JSON, with its keyframes, what was seen in each, and its view.",
+    )
+    graph.add_argument("file", type=arguments.path, metavar="FILE.json")
+    arguments.add_memory(graph)
+    arguments.add_text_encoder(graph)
+    graph.set_defaults(run=run_graph)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -50,4 +60,45 @@ def run(args: argparse.Namespace) -> int:
         print(f"{done.known} of its {len(frames)} frames were in the memory already and are not repeated")
     if done.completed:
         print(f"{done.completed} keyframes of an interrupted import are complete now")
+    return 0
+
+
+def run_graph(args: argparse.Namespace) -> int:
+    """Import an exported memory."""
+    from vlkng_ros.bags.node_link_reader import read_node_link
+    from vlkng_ros.cli.memories import known_keyframes
+    from vlkng_ros.cli.progress import progress
+    from vlkng_ros.memory import MemoryWriter, open_encoder
+    from vlkng_ros.memory.association.stated import StatedAssociator
+
+    graph = read_node_link(args.file)
+    for camera in {frame.capture.camera for frame in graph.keyframes}:
+        stamps = {frame.capture.stamp_ns for frame in graph.keyframes if frame.capture.camera == camera}
+        known = known_keyframes(args.memory, camera, stamps)
+        if known:
+            raise GraphFileError(
+                f"{args.file}: {len(known)} of its keyframes are in {args.memory} already; import it into a new memory"
+            )
+    identity = StatedAssociator(graph.view)
+    associators = (identity,) if graph.view else ()
+    session: int | None = None
+    with (
+        MemoryWriter.open(args.memory, encoder=open_encoder(args.text_encoder), associators=associators) as writer,
+        progress(f"import {args.file.name}", len(graph.keyframes), "keyframes") as advance,
+    ):
+        for frame in graph.keyframes:
+            if frame.session != session:
+                frame_id = frame.capture.base_pose.frame_id
+                writer.start_session(robot=frame.robot, map_id=frame.map_id, frame_id=frame_id)
+                session = frame.session
+            keyframe = writer.add_keyframe(frame.capture)
+            if frame.perception is not None:
+                writer.add_perception(keyframe.keyframe_id, frame.perception)
+                identity.expect(frame.entities)
+                entities = writer.associate(keyframe.keyframe_id)
+                if graph.view:
+                    labels = [detection.label for detection in frame.perception.detections]
+                    identity.learn([entity.entity_id for entity in entities], labels)
+            advance(1)
+    print(f"{args.memory}: {len(graph.keyframes)} keyframes from {args.file}, with its view '{graph.view}'")
     return 0
