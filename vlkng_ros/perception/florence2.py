@@ -26,6 +26,7 @@ from vlkng_ros.perception.weights import find_weights
 from vlkng_ros.types import Detection, Perception
 
 DEFAULT_MODEL = "florence-community/Florence-2-base-ft"
+MAX_NEW_TOKENS = 512
 OBJECTS = "<OD>"
 REGIONS = "<DENSE_REGION_CAPTION>"
 CAPTION = "<MORE_DETAILED_CAPTION>"
@@ -60,7 +61,8 @@ class Florence2:
         self.device = pick_device(config.device)
         self.batch_size = config.batch_size or (4 if self.device == "cuda" else 1)
         self._dtype = pick_dtype(config.dtype, self.device)
-        self._generation = {"max_new_tokens": config.max_new_tokens, "num_beams": config.num_beams, "do_sample": False}
+        limit = config.max_new_tokens or MAX_NEW_TOKENS
+        self._generation = {"max_new_tokens": limit, "num_beams": config.num_beams, "do_sample": False}
         self._batches = HalvingBatches(self.counters)
         self._processor, self._net = _load(str(folder), self.device, self._dtype)
         self._answers("Locate.", [_blank()], max_new_tokens=2, num_beams=1)

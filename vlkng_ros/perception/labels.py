@@ -7,6 +7,7 @@ import re
 from vlkng_ros.types import EntityKind
 
 MAX_LABEL_CHARACTERS = 200
+MAX_TEXT_CHARACTERS = 2000
 PERSON_WORDS = frozenset(
     {"person", "people", "man", "men", "woman", "women", "boy", "boys", "girl", "girls", "child", "children"}
     | {"kid", "kids", "baby", "human", "humans", "pedestrian", "pedestrians", "student", "students", "worker"}
@@ -19,9 +20,15 @@ _END_OF_HEAD = re.compile(
 )
 
 
+def clean_text(text: str, limit: int = MAX_TEXT_CHARACTERS) -> str:
+    """One line of printable characters, of bounded length: what a model said is kept as text and nothing more."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * limit]).split())
+    return line[:limit]
+
+
 def clean_label(text: str) -> str:
     """A label as it is remembered: one line of bounded length, without article or closing full stop."""
-    return _ARTICLE.sub("", " ".join(text.split()))[:MAX_LABEL_CHARACTERS].strip(" .,:;\"'")
+    return _ARTICLE.sub("", clean_text(text))[:MAX_LABEL_CHARACTERS].strip(" .,:;\"'")
 
 
 def kind_of(label: str) -> EntityKind:

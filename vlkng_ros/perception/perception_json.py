@@ -17,13 +17,18 @@ Json = dict[str, Any]
 
 def perception_to_json(perception: Perception) -> Json:
     """Plain JSON types; fields that hold their default are left out."""
-    return {
+    data: Json = {
         "caption": perception.caption,
         "detections": [_detection_to_json(detection) for detection in perception.detections],
         "relations": [[r.subject, r.predicate, r.object] for r in perception.relations],
         "backend": perception.backend,
         "model": perception.model,
     }
+    if perception.summary:
+        data["summary"] = perception.summary
+    if perception.chunk:
+        data["chunk"] = list(perception.chunk)
+    return data
 
 
 def perception_from_json(data: object) -> Perception:
@@ -41,12 +46,17 @@ def perception_from_json(data: object) -> Perception:
         _relation_from_json(item, len(detections), f"relations[{i}]")
         for i, item in enumerate(_list(fields.get("relations", []), "relations"))
     )
+    chunk = _list(fields.get("chunk", []), "chunk")
+    if not all(type(keyframe_id) is int for keyframe_id in chunk):
+        raise ValueError("chunk must be a list of keyframe ids")
     return Perception(
         caption=_text(fields, "caption"),
         detections=detections,
         relations=relations,
         backend=_text(fields, "backend"),
         model=_text(fields, "model"),
+        summary=_text(fields, "summary"),
+        chunk=tuple(chunk),
     )
 
 
