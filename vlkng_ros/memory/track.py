@@ -193,27 +193,41 @@ def relative_depth_deviation(track: Track) -> float:
     return math.sqrt(max(track.covariance[7], 0.0)) / w if w > 1e-3 else math.inf
 
 
-def point(track: Track) -> tuple[Vec3, tuple[float, float, float, float, float, float]]:
-    """The thing's place in the map frame and the upper triangle of its covariance, to first order.
+def place(track: Track) -> Vec3:
+    """The thing's place in the map frame; inverse depths below 1/100 m are taken as that.
 
-    Only meaningful where ``relative_depth_deviation`` is small; inverse depths below 1/100 m are taken as that.
+    Only meaningful where ``relative_depth_deviation`` is small.
     """
     x, y, w, _ = track.mean
-    w = max(w, 0.01)
-    r, d, f = track.right, track.down, track.forward
-    ray = (f[0] + x * r[0] + y * d[0], f[1] + x * r[1] + y * d[1], f[2] + x * r[2] + y * d[2])
-    a = track.anchor_m
-    mean = (a[0] + ray[0] / w, a[1] + ray[1] / w, a[2] + ray[2] / w)
-    p = track.covariance
-    scale = 1 / w
-    columns = [(r[i] * scale, d[i] * scale, -ray[i] * scale * scale) for i in range(3)]
-    noise = max(1.0, (track.surprise + SURPRISE_WEIGHT) / (track.surprise_count + SURPRISE_WEIGHT))
-    block = ((p[0], p[1], p[2]), (p[1], p[4], p[5]), (p[2], p[5], p[7]))
-    mapped = [tuple(noise * sum(c[k] * block[k][j] for k in range(3)) for j in range(3)) for c in columns]
-    xx, xy, xz, yy, yz, zz = (
-        sum(mapped[i][k] * columns[j][k] for k in range(3)) for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+    r, d, f, a = track.right, track.down, track.forward, track.anchor_m
+    scale = 1 / max(w, 0.01)
+    return (
+        a[0] + (f[0] + x * r[0] + y * d[0]) * scale,
+        a[1] + (f[1] + x * r[1] + y * d[1]) * scale,
+        a[2] + (f[2] + x * r[2] + y * d[2]) * scale,
     )
-    return mean, (xx, xy, xz, yy, yz, zz)
+
+
+def point(track: Track) -> tuple[Vec3, tuple[float, float, float, float, float, float]]:
+    """``place`` and the upper triangle of its covariance, to first order."""
+    mean, a, r, d, p = place(track), track.anchor_m, track.right, track.down, track.covariance
+    scale = 1 / max(track.mean[2], 0.01)
+    noise = max(1.0, (track.surprise + SURPRISE_WEIGHT) / (track.surprise_count + SURPRISE_WEIGHT))
+    # Columns of the Jacobian of the place in (x, y, inverse depth), then its product with their covariance.
+    (x0, y0, w0), (x1, y1, w1), (x2, y2, w2) = (
+        (r[i] * scale, d[i] * scale, (a[i] - mean[i]) * scale) for i in (0, 1, 2)
+    )
+    a0, b0, c0 = x0 * p[0] + y0 * p[1] + w0 * p[2], x0 * p[1] + y0 * p[4] + w0 * p[5], x0 * p[2] + y0 * p[5] + w0 * p[7]
+    a1, b1, c1 = x1 * p[0] + y1 * p[1] + w1 * p[2], x1 * p[1] + y1 * p[4] + w1 * p[5], x1 * p[2] + y1 * p[5] + w1 * p[7]
+    a2, b2, c2 = x2 * p[0] + y2 * p[1] + w2 * p[2], x2 * p[1] + y2 * p[4] + w2 * p[5], x2 * p[2] + y2 * p[5] + w2 * p[7]
+    return mean, (
+        noise * (a0 * x0 + b0 * y0 + c0 * w0),
+        noise * (a0 * x1 + b0 * y1 + c0 * w1),
+        noise * (a0 * x2 + b0 * y2 + c0 * w2),
+        noise * (a1 * x1 + b1 * y1 + c1 * w1),
+        noise * (a1 * x2 + b1 * y2 + c1 * w2),
+        noise * (a2 * x2 + b2 * y2 + c2 * w2),
+    )
 
 
 def height_m(track: Track) -> float | None:

@@ -76,7 +76,7 @@ class Presence(NamedTuple):
         """After it was detected; ``place`` is its position with that detection."""
         vantages, known = self.vantages_dm, self.place_m
         if place.track is not None and is_place(place.track):
-            now = tracking.point(place.track)[0]
+            now = tracking.place(place.track)
             if math.dist(now, known) > RELOCATED_M:
                 vantages = ()
             if not math.dist(now, known) <= RELOCATED_M / 4:
