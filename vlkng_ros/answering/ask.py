@@ -1,0 +1,180 @@
+"""``MemoryQuery``: ask a memory, and go on asking while it grows."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+from vlkng_ros.answering.draft import Draft
+from vlkng_ros.answering.extractive import Extractive
+from vlkng_ros.answering.keyframes import load_ranked
+from vlkng_ros.answering.wording import worded
+from vlkng_ros.config import RetrievalConfig, parameters_of
+from vlkng_ros.errors import ConfigError, QuestionError
+from vlkng_ros.memory import MemoryReader
+from vlkng_ros.retrieval.query import Query, parse
+from vlkng_ros.retrieval.retriever import Retriever, Scene
+from vlkng_ros.retrieval.time_phrases import resolve
+from vlkng_ros.types import (
+    Answer,
+    AnswerKind,
+    AnswerStatus,
+    AnswerValue,
+    Entity,
+    Pose,
+    Question,
+    RankedKeyframe,
+    TextEncoder,
+)
+
+
+class Stopwatch:
+    """Milliseconds by stage, in the order in which stages end."""
+
+    def __init__(self) -> None:
+        self.ms: dict[str, float] = {}
+        self._start = self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        """Ends a stage."""
+        now = time.perf_counter()
+        self.ms[stage] = self.ms.get(stage, 0.0) + (now - self._last) * 1e3
+        self._last = now
+
+    def total(self) -> dict[str, float]:
+        """All stages with their sum."""
+        return {**self.ms, "total": (self._last - self._start) * 1e3}
+
+
+class MemoryQuery:
+    """Answers questions about one memory and follows it. Use from one thread.
+
+    Args:
+        reader: the memory.
+        encoder: what made the memory's vectors; None to go by words alone.
+        config: preset, number of keyframes, the border of "I have not seen".
+    """
+
+    def __init__(self, reader: MemoryReader, encoder: TextEncoder | None, config: RetrievalConfig | None = None) -> None:
+        self._reader = reader
+        self._config = config if config is not None else RetrievalConfig()
+        self._retriever = Retriever(reader, encoder)
+
+    @property
+    def retriever(self) -> Retriever:
+        """What finds keyframes for this memory."""
+        return self._retriever
+
+    def ask(self, question: Question) -> Answer:
+        """The answer; a memory that is empty or ends before the question says so in ``status`` and ``message``.
+
+        Raises:
+            QuestionError: the question is empty, or its window ends before it starts.
+            ConfigError: there is no such preset.
+            MemoryFileError: the memory cannot be read.
+        """
+        watch = Stopwatch()
+        preset = _known_preset(question.preset or self._config.preset)
+        query = parse(question.text)
+        if question.max_keyframes < 1:
+            raise QuestionError(f"max_keyframes is {question.max_keyframes}; at least 1 keyframe is needed")
+        if question.since_ns is not None and question.as_of_ns is not None and question.since_ns > question.as_of_ns:
+            raise QuestionError(
+                f"the time window is empty: since {question.since_ns} ns lies after as_of {question.as_of_ns} ns"
+            )
+        watch.lap("parse")
+        self._retriever.refresh()
+        watch.lap("refresh")
+        table = self._reader.frames()
+        if not len(table):
+            return _nothing(query, AnswerStatus.EMPTY_MEMORY, "The memory is empty: nothing has been recorded yet.", preset, watch)
+        newest = int(table.stamps_ns[-1])
+        as_of_ns = newest if question.as_of_ns is None else question.as_of_ns
+        whole = self._retriever.scene(question.since_ns, as_of_ns)
+        if not len(whole):
+            when = "up to then" if as_of_ns < int(table.stamps_ns[0]) else "in that time window"
+            return _nothing(query, AnswerStatus.NOT_FOUND, f"Nothing was recorded {when}.", preset, watch)
+        scene = self._within(query, whole, as_of_ns)
+        asker = question.asker.position_m if question.asker is not None else self._where(whole)
+        answerer = Extractive(self._retriever, self._config.min_confidence)
+        draft = answerer.draft(query, scene, asker) if len(scene) else Draft(
+            query.kind, None, 0.0, thing=query.target, reason="nothing was recorded in that time")
+        watch.lap("retrieve")
+        ranked = load_ranked(self._retriever, query, scene, draft, question.max_keyframes, as_of_ns)
+        watch.lap("keyframes")
+        answer = self._answer(query, draft, ranked.keyframes, ranked.entities, as_of_ns, preset)
+        watch.lap("answer")
+        return dataclasses.replace(answer, timings_ms=watch.total())
+
+    def _within(self, query: Query, whole: Scene, as_of_ns: int) -> Scene:
+        """The scene narrowed to the times that the question names."""
+        scene = whole
+        for phrase in query.times:
+            window = resolve(phrase, as_of_ns, int(self._reader.frames().stamps_ns[0]))
+            since = max(window.since_ns, int(scene.stamps_ns[0])) if len(scene) else window.since_ns
+            until = min(window.until_ns, as_of_ns)
+            first = int(scene.stamps_ns.searchsorted(since, side="left"))
+            last = int(scene.stamps_ns.searchsorted(until, side="right"))
+            if window.moment_ns is not None and query.kind is AnswerKind.POSITION and not query.target and len(scene):
+                # "where were you at ...": the frame nearest to that moment, however far
+                at = int(abs(scene.stamps_ns - window.moment_ns).argmin())
+                first, last = at, at + 1
+            scene = self._retriever.part(scene, first, max(first, last))
+        return scene
+
+    def _where(self, scene: Scene) -> tuple[float, float, float]:
+        x, y, z = scene.positions_m[-1].tolist()
+        return x, y, z
+
+    def _answer(
+        self,
+        query: Query,
+        draft: Draft,
+        keyframes: tuple[RankedKeyframe, ...],
+        entities: tuple[Entity, ...],
+        as_of_ns: int,
+        preset: str,
+    ) -> Answer:
+        value: AnswerValue | None = draft.value
+        if draft.kind is AnswerKind.POSITION and value is not None:
+            value = keyframes[0].keyframe.base_pose
+        text = worded(draft, keyframes, as_of_ns)
+        known = value is not None
+        goal: Pose | None = keyframes[0].keyframe.base_pose.on_floor() if keyframes and known else None
+        return Answer(
+            status=AnswerStatus.OK if known else AnswerStatus.NOT_FOUND,
+            message="" if known else text,
+            kind=draft.kind,
+            text=text,
+            value=value,
+            confidence=draft.confidence,
+            keyframes=keyframes,
+            entities=entities if known else (),
+            citations=tuple(ranked.keyframe.keyframe_id for ranked in keyframes[:1]) if known else (),
+            goal=goal,
+            goal_map_id=keyframes[0].keyframe.map_id if goal is not None else "",
+            preset=preset,
+            answerer="extractive",
+        )
+
+
+def _known_preset(preset: str) -> str:
+    choices = parameters_of(RetrievalConfig)["preset"].choices
+    if preset not in choices:
+        raise ConfigError(f"there is no preset '{preset}'; there are {', '.join(choices)}")
+    return preset
+
+
+def _nothing(query: Query, status: AnswerStatus, message: str, preset: str, watch: Stopwatch) -> Answer:
+    watch.lap("answer")
+    return Answer(
+        status=status,
+        message=message,
+        kind=query.kind,
+        text=message,
+        value=None,
+        confidence=0.0,
+        preset=preset,
+        answerer="extractive",
+        timings_ms=watch.total(),
+    )

@@ -1,0 +1,28 @@
+"""What an answerer decides, before keyframes are loaded and words are found for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from vlkng_ros.types import AnswerKind
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A decision over a scene.
+
+    ``value`` is by kind: position the scene's frame whose pose answers, time an int of ns, duration a float of s,
+    binary a bool, count an int, text a str; None where the memory does not know. ``frames`` are the scene's frames
+    that bear on it, best first, each with its score.
+    """
+
+    kind: AnswerKind
+    value: int | float | bool | str | None
+    confidence: float
+    frames: tuple[tuple[int, float], ...] = ()
+    reason: str = ""
+    """How the value was come by, as a clause: "I was inside from ... to ..."."""
+    thing: str = ""
+    """What was looked for, for "I have not seen ..."."""
+    events: tuple[int, ...] = field(default=())
+    """Frames at which the robot did what was asked about, where that is the answer."""

@@ -1,0 +1,263 @@
+"""Answers without a model: one value of the question's kind, from the evidence and the robot's own track."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from vlkng_ros.answering.confidence import confidence
+from vlkng_ros.answering.describing import describe
+from vlkng_ros.answering.draft import Draft
+from vlkng_ros.retrieval.events import Event, chosen, events_of
+from vlkng_ros.retrieval.motion import standing
+from vlkng_ros.retrieval.motion_phrases import Boundary, Motion, MotionKind
+from vlkng_ros.retrieval.query import Query
+from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
+from vlkng_ros.types import NS_PER_S, AnswerKind, Vec3
+
+EVENT_CONFIDENCE = 0.8
+"""Of what the track and the stays tell: right in about so many of the events looked at."""
+DEFINITE = 0.75
+""""Did you see *the* bin?" presupposes a bin: less of it must be said than of *a* bin."""
+STAY_SHARE = 0.5
+"""Frames with this share of the best evidence belong to a stay at a place, or a sighting."""
+STAY_GAP = 3
+"""Frames without it that do not end one."""
+WAIT_REACH_NS = 120 * NS_PER_S
+"""A wait for entering is the longest stop that near to it."""
+
+
+class Extractive:
+    """The answerer ``extractive`` over one retriever."""
+
+    def __init__(self, retriever: Retriever, min_confidence: float) -> None:
+        self._retriever = retriever
+        self._min_confidence = min_confidence
+
+    def draft(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Draft:
+        """The answer to a query over a scene that is not empty."""
+        if query.motion is not None and query.motion.kind is MotionKind.MOVE and query.target:
+            scene_of_target = self._circumstance(query.motion, scene)
+            offset, scene = scene_of_target
+            return _shifted(self._of_target(query, scene, asker_m), offset)
+        if query.motion is not None and query.motion.kind is not MotionKind.AT_PLACE:
+            return self._of_motion(query, query.motion, scene, asker_m)
+        return self._of_target(query, scene, asker_m)
+
+    # ------------------------------------------------------------------------------------------ things seen
+
+    def _of_target(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Draft:
+        if not len(scene):
+            return Draft(query.kind, None, 0.0, thing=query.target, reason="nothing was recorded in that time")
+        if not query.target and query.kind is AnswerKind.POSITION and query.times:
+            last = len(scene) - 1
+            return Draft(query.kind, last, EVENT_CONFIDENCE, ((last, 1.0),))
+        found = self._retriever.find(query, scene, asker_m)
+        needed = found.needed * (DEFINITE if query.kind is AnswerKind.BINARY and query.definite else 1.0)
+        sure = confidence(found.support, needed)
+        frames = tuple(zip(found.peaks.frames.tolist(), found.peaks.scores.tolist(), strict=True))
+        if query.kind is AnswerKind.BINARY:
+            yes = sure >= self._min_confidence and bool(frames)
+            return Draft(query.kind, yes, sure if yes else 1 - sure, frames, thing=query.target)
+        unseen = Draft(query.kind, None, 1 - sure, frames, thing=query.target)
+        if sure < self._min_confidence or not frames:
+            return dataclasses.replace(unseen, value=0) if query.kind is AnswerKind.COUNT else unseen
+        top = frames[0][0]
+        if query.kind is AnswerKind.POSITION:
+            return Draft(query.kind, top, sure, frames, thing=query.target)
+        if query.kind is AnswerKind.TIME:
+            return self._time(query, scene, found, frames, sure)
+        if query.kind is AnswerKind.DURATION:
+            first, last = _longest(_runs(found.total), scene)
+            seconds = float(scene.stamps_ns[last] - scene.stamps_ns[first]) / NS_PER_S
+            return Draft(query.kind, seconds, sure, frames, thing=query.target)
+        if query.kind is AnswerKind.COUNT:
+            return self._count(query, found, frames, sure)
+        text = describe(query, self._retriever, scene, found, [frame for frame, _ in frames])
+        return Draft(query.kind, text or None, sure, frames, thing=query.target)
+
+    def _time(
+        self, query: Query, scene: Scene, found: Found, frames: tuple[tuple[int, float], ...], sure: float
+    ) -> Draft:
+        frame = frames[0][0]
+        if query.motion is not None and query.motion.kind is MotionKind.AT_PLACE:
+            runs = _runs(found.total)
+            run = next(run for run in runs if run[0] <= int(np.argmax(found.total)) <= run[1])
+            frame = {Boundary.BEGIN: run[0], Boundary.END: run[1], Boundary.DURING: frame}[query.motion.boundary]
+        return Draft(query.kind, int(scene.stamps_ns[frame]), sure, frames, thing=query.target, events=(frame,))
+
+    def _count(self, query: Query, found: Found, frames: tuple[tuple[int, float], ...], sure: float) -> Draft:
+        if query.times_asked:
+            count = len(_runs(found.total))
+        else:
+            count = int(max(1, max(found.evidence.instances[frame] for frame, _ in frames)))
+        return Draft(query.kind, count, sure, frames, thing=query.target)
+
+    # ------------------------------------------------------------------------------------------ own doings
+
+    def _of_motion(self, query: Query, motion: Motion, scene: Scene, asker_m: Vec3 | None) -> Draft:
+        offset, part = self._circumstance(motion, scene)
+        if motion.kind is MotionKind.STOP and motion.before is not None:
+            offset, part = 0, scene
+        if not len(part):
+            return Draft(query.kind, None, EVENT_CONFIDENCE, thing=_doing(motion))
+        events = events_of(motion, self._retriever, part)
+        event = chosen(events, query.ordinal)
+        if motion.leaves_target and query.target:
+            event = self._event_at(query, part, events, asker_m)
+        answer = _MOTION[query.kind]
+        return _shifted(answer(self, query, motion, part, events, event), offset)
+
+    def _is_seen(self, query: Query, scene: Scene) -> bool:
+        found = self._retriever.find(query, scene, None)
+        return confidence(found.support, found.needed) >= self._min_confidence
+
+    def _event_at(self, query: Query, scene: Scene, events: list[Event], asker_m: Vec3 | None) -> Event | None:
+        """The event at which the target is best supported, where it is supported at all."""
+        found = self._retriever.find(query, scene, asker_m)
+        if confidence(found.support, found.needed) < self._min_confidence or not events:
+            return None
+        return max(events, key=lambda event: float(found.total[event.first : event.last + 1].max()))
+
+    def _circumstance(self, motion: Motion, scene: Scene) -> tuple[int, Scene]:
+        """The scene after or before another doing, and where it begins in the whole."""
+        first, last = 0, len(scene)
+        for kind, after in ((motion.after, True), (motion.before, False)):
+            if kind is None:
+                continue
+            found = events_of(Motion(kind), self._retriever, scene)
+            if found and after:
+                first = found[-1].first
+            elif found:
+                last = found[0].first
+        return first, self._retriever.part(scene, first, max(first, last))
+
+    def _motion_binary(
+        self, query: Query, motion: Motion, scene: Scene, events: list[Event], event: Event | None
+    ) -> Draft:
+        if motion.kind in (MotionKind.INSIDE, MotionKind.OUTSIDE) and query.present:
+            yes = bool(events) and events[-1].last == len(scene) - 1
+        elif motion.kind is MotionKind.STOP and query.present:
+            seen = not query.target or self._is_seen(query, scene)
+            yes = seen and standing(scene.positions_m, scene.stamps_ns)
+            event = None
+        else:
+            yes = event is not None
+            if motion.kind is MotionKind.LEAVE and not yes:
+                yes = bool(events_of(Motion(MotionKind.OUTSIDE), self._retriever, scene))
+        frame = event.frame if event is not None else len(scene) - 1
+        return Draft(query.kind, yes, EVENT_CONFIDENCE, ((frame, 1.0),), thing=_doing(motion), events=(frame,))
+
+    def _motion_place(
+        self, query: Query, motion: Motion, scene: Scene, events: list[Event], event: Event | None
+    ) -> Draft:
+        if event is None:
+            return Draft(query.kind, None, EVENT_CONFIDENCE, thing=_doing(motion))
+        others = tuple((e.frame, 0.5) for e in reversed(events) if e is not event)
+        return Draft(query.kind, event.frame, EVENT_CONFIDENCE, ((event.frame, 1.0), *others), events=(event.frame,))
+
+    def _motion_time(
+        self, query: Query, motion: Motion, scene: Scene, events: list[Event], event: Event | None
+    ) -> Draft:
+        place = self._motion_place(query, motion, scene, events, event)
+        if place.value is None:
+            return place
+        frame = int(place.value)
+        if motion.kind in (MotionKind.INSIDE, MotionKind.OUTSIDE) and event is not None:
+            frame = (event.first + event.last) // 2
+        return dataclasses.replace(place, value=int(scene.stamps_ns[frame]), events=(frame,))
+
+    def _motion_duration(
+        self, query: Query, motion: Motion, scene: Scene, events: list[Event], event: Event | None
+    ) -> Draft:
+        if motion.kind is MotionKind.STOP and motion.before is not None:
+            entered = events_of(Motion(motion.before), self._retriever, scene)
+            if entered:
+                at = scene.stamps_ns[entered[0].frame]
+                events = [e for e in events if abs(int(scene.stamps_ns[e.first] - at)) <= WAIT_REACH_NS]
+        if motion.kind in (MotionKind.ENTER, MotionKind.LEAVE):
+            wanted = MotionKind.INSIDE if motion.kind is MotionKind.ENTER else MotionKind.OUTSIDE
+            events = events_of(Motion(wanted), self._retriever, scene)
+        if not events:
+            return Draft(query.kind, None, EVENT_CONFIDENCE, thing=_doing(motion))
+        if query.present and events[-1].last == len(scene) - 1:
+            event = events[-1]
+        else:
+            event = max(events, key=lambda e: int(scene.stamps_ns[e.last] - scene.stamps_ns[e.first]))
+        seconds = float(scene.stamps_ns[event.last] - scene.stamps_ns[event.first]) / NS_PER_S
+        return Draft(
+            query.kind, seconds, EVENT_CONFIDENCE, ((event.first, 1.0), (event.last, 0.9)), events=(event.first, event.last)
+        )
+
+    def _motion_count(
+        self, query: Query, motion: Motion, scene: Scene, events: list[Event], event: Event | None
+    ) -> Draft:
+        frames = tuple((e.frame, 1.0) for e in events)
+        return Draft(query.kind, len(events), EVENT_CONFIDENCE, frames, events=tuple(e.frame for e in events))
+
+    def _motion_text(
+        self, query: Query, motion: Motion, scene: Scene, events: list[Event], event: Event | None
+    ) -> Draft:
+        if motion.kind is MotionKind.TURN:
+            turned = events_of(Motion(MotionKind.TURN), self._retriever, scene)
+            first = turned[0] if motion.after is not None and turned else chosen(turned, query.ordinal)
+            if first is None:
+                return Draft(query.kind, None, EVENT_CONFIDENCE, thing=_doing(motion))
+            return Draft(query.kind, f"I turned {first.direction}", EVENT_CONFIDENCE, ((first.frame, 1.0),), events=(first.frame,))
+        place = self._motion_place(query, motion, scene, events, event)
+        if place.value is None:
+            return place
+        sentences = [self._retriever.index.texts[slot] for slot in self._retriever.index.texts_of(scene.cut.first + int(place.value))]
+        return dataclasses.replace(place, value=" ".join(sentences[:3]) or None)
+
+
+_MOTION: dict[AnswerKind, Callable[[Extractive, Query, Motion, Scene, list[Event], Event | None], Draft]] = {
+    AnswerKind.BINARY: Extractive._motion_binary,
+    AnswerKind.POSITION: Extractive._motion_place,
+    AnswerKind.TIME: Extractive._motion_time,
+    AnswerKind.DURATION: Extractive._motion_duration,
+    AnswerKind.COUNT: Extractive._motion_count,
+    AnswerKind.TEXT: Extractive._motion_text,
+}
+
+
+def _doing(motion: Motion) -> str:
+    return {
+        MotionKind.ENTER: "entering a building",
+        MotionKind.LEAVE: "leaving a building",
+        MotionKind.INSIDE: "being in a building",
+        MotionKind.OUTSIDE: "being outside",
+        MotionKind.TURN: f"turning {motion.direction}".strip(),
+        MotionKind.STOP: "stopping",
+    }.get(motion.kind, "doing that")
+
+
+def _shifted(draft: Draft, offset: int) -> Draft:
+    """A draft over a part of a scene as one over the whole."""
+    if not offset:
+        return draft
+    value = draft.value
+    if draft.kind is AnswerKind.POSITION and value is not None:
+        value = int(value) + offset
+    frames = tuple((frame + offset, score) for frame, score in draft.frames)
+    return dataclasses.replace(draft, value=value, frames=frames, events=tuple(f + offset for f in draft.events))
+
+
+def _runs(total: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[tuple[int, int]]:
+    """Runs of frames with a good share of the best evidence; short gaps do not end one."""
+    strong = np.flatnonzero(total >= STAY_SHARE * float(total.max(initial=0.0)))
+    runs: list[tuple[int, int]] = []
+    for frame in strong.tolist():
+        if runs and frame - runs[-1][1] <= STAY_GAP:
+            runs[-1] = (runs[-1][0], frame)
+        else:
+            runs.append((frame, frame))
+    return runs
+
+
+def _longest(runs: list[tuple[int, int]], scene: Scene) -> tuple[int, int]:
+    return max(runs, key=lambda run: int(scene.stamps_ns[run[1]] - scene.stamps_ns[run[0]]))
+
+

@@ -1,0 +1,104 @@
+"""A draft's frames as ranked keyframes: with pose, the box and entity of what was looked for, and the evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vlkng_ros.answering.draft import Draft
+from vlkng_ros.errors import NotInMemoryError
+from vlkng_ros.memory.words import terms
+from vlkng_ros.retrieval.concepts import other_wordings
+from vlkng_ros.retrieval.query import Query
+from vlkng_ros.retrieval.retriever import Retriever, Scene
+from vlkng_ros.types import Entity, Observation, RankedKeyframe
+
+PREFERRED_VIEWS = ("hybrid", "proximity")
+MAX_ENTITIES = 10
+NAMED = 0.5
+"""Share of the words looked for that a detection must say to be the thing shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Keyframes, best first, and the entities that they show of what was looked for, each once."""
+
+    keyframes: tuple[RankedKeyframe, ...]
+    entities: tuple[Entity, ...]
+
+
+def load_ranked(
+    retriever: Retriever, query: Query, scene: Scene, draft: Draft, limit: int, as_of_ns: int
+) -> Ranked:
+    """The best ``limit`` frames of a draft, loaded. Forgotten ones are passed over."""
+    reader = retriever.reader
+    view = view_of(retriever)
+    keyframes: list[RankedKeyframe] = []
+    entities: dict[str, Entity] = {}
+    wanted = [frozenset(terms(w)) for w in (query.target, *other_wordings(query.target))] if query.target else []
+    best = max((score for _, score in draft.frames), default=1.0) or 1.0
+    for frame, score in dict(draft.frames).items():
+        if len(keyframes) == limit:
+            break
+        keyframe_id = int(scene.keyframe_ids[frame])
+        try:
+            keyframe = reader.keyframe(keyframe_id)
+            observations = reader.observations(keyframe_id)
+        except NotInMemoryError:
+            continue
+        shown = _shown(observations, wanted)
+        entity_id = ""
+        if shown is not None and view:
+            entity_id = reader.entities_in(view, keyframe_id).get(shown.observation_id, "")
+            if entity_id and entity_id not in entities and len(entities) < MAX_ENTITIES:
+                try:
+                    entities[entity_id] = reader.entity(view, entity_id, as_of_ns)
+                except NotInMemoryError:
+                    entity_id = ""
+        keyframes.append(
+            RankedKeyframe(
+                keyframe=keyframe,
+                score=min(1.0, score / best),
+                label=shown.detection.label if shown is not None else "",
+                box_px=shown.detection.box_px if shown is not None else None,
+                entity_id=entity_id,
+                evidence=_evidence(retriever, scene, frame, wanted),
+            )
+        )
+    return Ranked(tuple(keyframes), tuple(entities.values()))
+
+
+def view_of(retriever: Retriever) -> str:
+    """The identity view that answers name entities of; empty where there is none."""
+    views = retriever.reader.views()
+    return next((name for name in PREFERRED_VIEWS if name in views), views[0] if views else "")
+
+
+def _shown(observations: list[Observation], wanted: list[frozenset[str]]) -> Observation | None:
+    """The detection that says most of what was looked for; of equals the surest, then the largest."""
+    best: tuple[float, float, float, int] | None = None
+    shown = None
+    for observation in observations:
+        detection = observation.detection
+        said = frozenset(terms(f"{detection.label} {detection.region_text}"))
+        share = max((len(said & words) / len(words) for words in wanted if words), default=0.0)
+        if share < NAMED:
+            continue
+        box = detection.box_px
+        area = (box[2] - box[0]) * (box[3] - box[1]) if box is not None else 0.0
+        key = (share, detection.score or 0.0, area, -observation.observation_id)
+        if best is None or key > best:
+            best, shown = key, observation
+    return shown
+
+
+def _evidence(retriever: Retriever, scene: Scene, frame: int, wanted: list[frozenset[str]]) -> tuple[str, ...]:
+    """The frame's texts that name what was looked for, else its first ones."""
+    index = retriever.index
+    said = [int(slot) for slot in dict.fromkeys(index.texts_of(scene.cut.first + frame).tolist())]
+    named = [
+        (max(len(frozenset(index.terms_of[slot]) & words) / len(words) for words in wanted if words), -i)
+        for i, slot in enumerate(said)
+    ] if wanted else []
+    order = sorted(range(len(named)), key=lambda i: named[i], reverse=True)
+    chosen = [said[i] for i in order if named[i][0] > 0][:3]
+    return tuple(index.texts[slot] for slot in (chosen or said[:1]))

@@ -1,0 +1,60 @@
+"""Words for a decision: short sentences with the time, the place and what was seen there."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from vlkng_ros.answering.draft import Draft
+from vlkng_ros.types import NS_PER_S, AnswerKind, RankedKeyframe
+
+
+def worded(draft: Draft, ranked: tuple[RankedKeyframe, ...], as_of_ns: int) -> str:
+    """The sentence that a person hears."""
+    if draft.value is None:
+        return unseen(draft)
+    seen = f" I saw: {ranked[0].evidence[0]}" if ranked and ranked[0].evidence and draft.thing else ""
+    if draft.kind is AnswerKind.POSITION and ranked:
+        pose = ranked[0].keyframe.base_pose
+        x, y, _ = pose.position_m
+        return f"At x={x:.1f} y={y:.1f} m in '{pose.frame_id}', {ago(ranked[0].keyframe.stamp_ns, as_of_ns)}.{seen}"
+    if draft.kind is AnswerKind.TIME:
+        stamp_ns = int(draft.value)
+        return f"At {clock(stamp_ns)}, {ago(stamp_ns, as_of_ns)}.{seen}"
+    if draft.kind is AnswerKind.DURATION:
+        return f"For {span(float(draft.value))}.{seen}"
+    if draft.kind is AnswerKind.BINARY:
+        if draft.value:
+            return f"Yes.{seen}"
+        return f"No, I have not seen {draft.thing}." if draft.thing and not draft.events else "No."
+    if draft.kind is AnswerKind.COUNT:
+        return f"{draft.value}.{seen}"
+    return str(draft.value)
+
+
+def unseen(draft: Draft) -> str:
+    """ "I have not seen ..." in the words of the question."""
+    if draft.events or draft.thing.split(" ")[0] in ("entering", "leaving", "being", "turning", "stopping", "doing"):
+        return f"I do not remember {draft.thing} in that time."
+    return f"I have not seen {draft.thing}." if draft.thing else "I do not know."
+
+
+def ago(stamp_ns: int, as_of_ns: int) -> str:
+    """ "3.2 minutes ago", counted from ``as_of_ns``."""
+    seconds = (as_of_ns - stamp_ns) / NS_PER_S
+    return "just now" if seconds < 1 else f"{span(seconds)} ago"
+
+
+def span(seconds: float) -> str:
+    """A length of time in the unit that fits."""
+    if seconds < 90:
+        return f"{seconds:.0f} seconds"
+    if seconds < 5400:
+        return f"{seconds / 60:.1f} minutes"
+    if seconds < 172_800:
+        return f"{seconds / 3600:.1f} hours"
+    return f"{seconds / 86_400:.1f} days"
+
+
+def clock(stamp_ns: int) -> str:
+    """ISO date and time in UTC, to the second: the same on every machine."""
+    return dt.datetime.fromtimestamp(stamp_ns / NS_PER_S, dt.timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,286 @@
+"""``vlkng ask``: questions to a memory, one or a batch."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vlkng_ros.cli import arguments
+from vlkng_ros.config import RetrievalConfig, parameters_of
+from vlkng_ros.errors import InvalidInputError, QuestionError
+
+if TYPE_CHECKING:
+    from vlkng_ros.answering import MemoryQuery
+    from vlkng_ros.types import Answer, Question
+
+TIME_HELP = "seconds with a decimal point, integer nanoseconds, or an ISO date and time (UTC unless it names a zone)"
+
+
+def add_parser(subparsers: arguments.Parsers) -> None:
+    """The verb and its arguments."""
+    known = parameters_of(RetrievalConfig)
+    parser = subparsers.add_parser(
+        "ask",
+        help="ask a memory a question in plain language",
+        description="Answer a question, or each line of a file, from a memory. Times are " + TIME_HELP + ".",
+    )
+    parser.add_argument("question", nargs="?", help="the question; leave it out with --batch")
+    arguments.add_memory(parser)
+    parser.add_argument(
+        "--as-of", type=moment, metavar="T", help="answer as the memory stood then (default: its newest keyframe)"
+    )
+    parser.add_argument("--since", type=moment, metavar="T", help="leave out what was seen before (default: nothing)")
+    parser.add_argument(
+        "--position",
+        type=arguments.metres,
+        nargs=3,
+        metavar=("X", "Y", "Z"),
+        help="where you are, in metres, for 'nearest to me' (default: where the robot was last)",
+    )
+    parser.add_argument(
+        "--preset", choices=known["preset"].choices, default=known["preset"].default, help=known["preset"].doc
+    )
+    parser.add_argument(
+        "--max-keyframes",
+        type=positive,
+        default=known["max_keyframes"].default,
+        metavar="N",
+        help=known["max_keyframes"].doc,
+    )
+    parser.add_argument(
+        "--min-confidence",
+        type=share,
+        default=known["min_confidence"].default,
+        metavar="P",
+        help=known["min_confidence"].doc,
+    )
+    arguments.add_text_encoder(parser)
+    parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
+    parser.add_argument(
+        "--batch",
+        type=arguments.path,
+        metavar="FILE.jsonl",
+        help='ask each line {"id", "question", "since_ns", "as_of_ns", "position"} and print one JSON object a line',
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask, and print what comes back."""
+    if (args.question is None) == (args.batch is None):
+        raise QuestionError('ask one question ("Where is the cat?") or a file of them (--batch FILE.jsonl)')
+    lines = list(read_batch(args.batch)) if args.batch is not None else []
+    if args.question is not None and not args.question.strip():
+        raise QuestionError("the question is empty: ask something like 'Where is the fire extinguisher?'")
+    from vlkng_ros.answering import MemoryQuery
+    from vlkng_ros.memory import MemoryReader, open_encoder
+
+    with MemoryReader.open(args.memory) as reader:
+        encoder = open_encoder(args.text_encoder) if reader.stats().encoder_id is not None else None
+        config = RetrievalConfig(
+            preset=args.preset, max_keyframes=args.max_keyframes, min_confidence=args.min_confidence
+        )
+        memory = MemoryQuery(reader, encoder, config)
+        if args.batch is not None:
+            for line in lines:
+                print(json.dumps(as_json(line["id"], _ask_line(memory, line, args)), ensure_ascii=False), flush=True)
+            return 0
+        answer = memory.ask(_question(args.question, args.since, args.as_of, args.position, args))
+        if args.json:
+            print(json.dumps(as_json(None, answer, full=True), ensure_ascii=False, indent=2))
+        else:
+            print_answer(answer)
+    return 0
+
+
+def _ask_line(memory: MemoryQuery, line: dict[str, Any], args: argparse.Namespace) -> Answer:
+    since = line["since_ns"] if line["since_ns"] is not None else args.since
+    as_of = line["as_of_ns"] if line["as_of_ns"] is not None else args.as_of
+    position = line["position"] if line["position"] is not None else args.position
+    return memory.ask(_question(line["question"], since, as_of, position, args))
+
+
+def _question(
+    text: str, since: int | None, as_of: int | None, position: list[float] | None, args: argparse.Namespace
+) -> Question:
+    from vlkng_ros.types import Pose, Question
+
+    asker = None if position is None else Pose("map", (position[0], position[1], position[2]))
+    return Question(text, since, as_of, asker, args.preset, args.max_keyframes)
+
+
+def read_batch(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a batch file, checked: ``id`` and ``question`` are needed, the rest may be absent or null.
+
+    Raises:
+        InvalidInputError: the file cannot be read, or a line is not such an object; the message has its number.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"{path}: cannot be read: {error}") from error
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip():
+            yield _checked(line, f"{path}, line {number}")
+
+
+def _checked(line: str, where: str) -> dict[str, Any]:
+    try:
+        entry = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise InvalidInputError(f"{where}: is not JSON: {error}") from error
+    if not isinstance(entry, dict):
+        raise InvalidInputError(f"{where}: needs an object with 'id' and 'question', got {type(entry).__name__}")
+    question = entry.get("question")
+    if not isinstance(question, str) or not any(c.isalnum() for c in question):
+        raise InvalidInputError(f"{where}: 'question' is missing or empty")
+    if not isinstance(entry.get("id"), (str, int)) or isinstance(entry.get("id"), bool):
+        raise InvalidInputError(f"{where}: 'id' is missing or neither text nor a number")
+    for key in ("since_ns", "as_of_ns"):
+        if entry.get(key) is not None and (not isinstance(entry[key], int) or isinstance(entry[key], bool)):
+            raise InvalidInputError(f"{where}: '{key}' needs integer nanoseconds, got {entry[key]!r}")
+    position = entry.get("position")
+    if position is not None and not (
+        isinstance(position, list)
+        and len(position) == 3
+        and all(isinstance(c, (int, float)) and not isinstance(c, bool) and math.isfinite(c) for c in position)
+    ):
+        raise InvalidInputError(f"{where}: 'position' needs three finite numbers of metres, got {position!r}")
+    since, as_of = entry.get("since_ns"), entry.get("as_of_ns")
+    if since is not None and as_of is not None and since > as_of:
+        raise InvalidInputError(f"{where}: the time window is empty: since_ns {since} lies after as_of_ns {as_of}")
+    return {"id": entry["id"], "question": question, "since_ns": since, "as_of_ns": as_of, "position": position}
+
+
+def as_json(line_id: str | int | None, answer: Answer, *, full: bool = False) -> dict[str, Any]:
+    """An answer as the batch contract has it; ``full`` adds evidence, entities, the goal and the stages' times."""
+    from vlkng_ros.types import AnswerStatus
+
+    known = answer.status is AnswerStatus.OK
+    frames = []
+    for ranked in answer.keyframes:
+        frame: dict[str, Any] = {
+            "stamp_ns": ranked.keyframe.stamp_ns,
+            "position": list(ranked.keyframe.base_pose.position_m),
+            "score": round(ranked.score, 4),
+        }
+        if full:
+            frame["keyframe_id"] = ranked.keyframe.keyframe_id
+            frame["label"] = ranked.label
+            frame["box"] = None if ranked.box_px is None else list(ranked.box_px)
+            frame["entity"] = ranked.entity_id
+            frame["evidence"] = list(ranked.evidence)
+        frames.append(frame)
+    reply: dict[str, Any] = {} if line_id is None else {"id": line_id}
+    reply |= {
+        "status": answer.status.value,
+        "answer": answer.text,
+        "kind": answer.kind.value,
+        "value": value_of(answer) if known else None,
+        "confidence": round(answer.confidence, 4),
+        "frames": frames,
+        "latency_ms": round(answer.timings_ms.get("total", 0.0), 3),
+    }
+    if full:
+        reply |= {
+            "message": answer.message,
+            "preset": answer.preset,
+            "answerer": answer.answerer,
+            "goal": None
+            if answer.goal is None
+            else {
+                "position": list(answer.goal.position_m),
+                "yaw_rad": answer.goal.yaw_rad,
+                "map_id": answer.goal_map_id,
+            },
+            "entities": [
+                {"id": e.entity_id, "label": e.label, "position": list(e.position.mean_m), "state": e.state.value}
+                for e in answer.entities
+            ],
+            "citations": list(answer.citations),
+            "timings_ms": {stage: round(ms, 3) for stage, ms in answer.timings_ms.items()},
+        }
+    return reply
+
+
+def value_of(answer: Answer) -> dict[str, Any] | None:
+    """The value under the one key of its kind."""
+    from vlkng_ros.types import AnswerKind, Pose
+
+    value = answer.value
+    if value is None:
+        return None
+    if isinstance(value, Pose):
+        return {"position": list(value.position_m)}
+    key = {
+        AnswerKind.TIME: "stamp_ns",
+        AnswerKind.DURATION: "seconds",
+        AnswerKind.BINARY: "yes",
+        AnswerKind.COUNT: "count",
+        AnswerKind.TEXT: "text",
+    }[answer.kind]
+    return {key: value}
+
+
+def print_answer(answer: Answer) -> None:
+    """For a person: the answer, how sure, where, when, and the frames it rests on."""
+    from vlkng_ros.answering.wording import clock
+
+    print(answer.text)
+    print(f"confidence {answer.confidence:.2f}, {answer.timings_ms.get('total', 0.0):.0f} ms")
+    if answer.goal is not None:
+        x, y, _ = answer.goal.position_m
+        where = f" of map '{answer.goal_map_id}'" if answer.goal_map_id else ""
+        print(f"goal: x={x:.2f} y={y:.2f} yaw={answer.goal.yaw_rad:.2f} in '{answer.goal.frame_id}'{where}")
+    if answer.keyframes:
+        print("frames:")
+    for ranked in answer.keyframes:
+        x, y, _ = ranked.keyframe.base_pose.position_m
+        label = f"  {ranked.label}" if ranked.label else ""
+        box = "" if ranked.box_px is None else " [" + ", ".join(f"{c:.0f}" for c in ranked.box_px) + "]"
+        print(
+            f"  {ranked.score:.2f}  #{ranked.keyframe.keyframe_id}  {clock(ranked.keyframe.stamp_ns)}"
+            f"  x={x:.1f} y={y:.1f}{label}{box}"
+        )
+        if ranked.evidence:
+            print(f"        {ranked.evidence[0]}")
+
+
+def moment(text: str) -> int:
+    """A time in ns: an integer is ns, a number with a point is s, else an ISO date and time, in UTC by default."""
+    import datetime as dt
+
+    try:
+        return arguments.stamp(text)
+    except argparse.ArgumentTypeError:
+        pass
+    try:
+        when = dt.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is no time: give {TIME_HELP}") from None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=dt.timezone.utc)
+    since_epoch = when - dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
+    return ((since_epoch.days * 86_400 + since_epoch.seconds) * 1_000_000 + since_epoch.microseconds) * 1000
+
+
+def positive(text: str) -> int:
+    """A whole number above 0."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no whole number above 0")
+    return int(text)
+
+
+def share(text: str) -> float:
+    """A number from 0 to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 <= value <= 1.0:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number from 0 to 1")
+    return value

@@ -1,0 +1,42 @@
+"""A caption's sentence as evidence: what it says is there, what it says is not, and whether that is far away."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from vlkng_ros.memory.words import terms
+
+_DENIAL = re.compile(
+    r"\b(?:no|without(?: any)?|not any|neither|nor|(?:is|are|was|were|does|do|has|have)(?:n't| not)|free of|absence of|lack of|lacks|devoid of)"
+    r"\b(?: other| visible| any)?\s+([^.;:]*)"
+)
+_DENIAL_END = re.compile(r",(?! (?:or|nor|and no)\b)|\b(?:but|except|other than|while|although|though|only|and (?:there|the|it|a|an|is|are)\b)")
+_FAR = re.compile(r"\b(?:in the (?:far )?(?:background|distance)|far away|(?:can be|is|are) seen through|through the (?:window|windows|glass|door|doors)|reflection)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """``said``: terms of what is there, in order; terms ``denied``; ``far`` where all of it is in the background."""
+
+    said: tuple[str, ...]
+    denied: frozenset[str]
+    far: bool
+
+
+def statement(text: str) -> Statement:
+    """What a sentence, label or region text says.
+
+    "There are no cars or people visible" denies cars and persons; "a street with no cars, but a bench" has a bench.
+    """
+    lowered = text.lower()
+    denied: set[str] = set()
+    kept = lowered
+    for found in _DENIAL.finditer(lowered):
+        rest = found[1]
+        end = _DENIAL_END.search(rest)
+        denied_part = rest[: end.start()] if end else rest
+        denied.update(terms(denied_part))
+        kept = kept.replace(denied_part, " ", 1) if denied_part.strip() else kept
+    said = tuple(terms(kept))
+    return Statement(said, frozenset(denied.difference(said)), bool(_FAR.search(lowered)))

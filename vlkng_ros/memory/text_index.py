@@ -1,0 +1,357 @@
+"""What was said about which keyframe: BM25 and dense vectors over deduplicated sentences and labels, cut in time.
+
+A text is stored once, in the slot that its first mention gives it, so that slots ascend in time: everything that was
+known at ``as_of`` is a prefix of every array here, found by bisection, and document frequencies, lengths and
+candidates are exactly those of a memory that ended then. Mentions are sorted by keyframe.
+
+The document is the text, not the keyframe: "a few people walk on the sidewalk" counts once however often it was said.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vlkng_ros.memory.dense_index import DenseIndex
+from vlkng_ros.memory.statements import statement
+from vlkng_ros.types import FloatArray
+
+K1 = 0.4
+"""Term frequency saturates at once: a caption that says "tree" twice has not seen more trees."""
+B = 0.75
+MAX_POSTINGS = 65_536
+"""Of a term in more texts than this only the latest count; its IDF is that of all."""
+
+
+class MentionRow(NamedTuple):
+    """One text of one keyframe. ``caption`` tells a caption's sentence from a label or region text."""
+
+    keyframe_id: int
+    text_id: int
+    caption: bool
+
+
+class Cut(NamedTuple):
+    """What a question may see: slots below ``slots``, frames in ``[first, last)``, their mentions."""
+
+    slots: int
+    first: int
+    last: int
+    mention_first: int
+    mention_last: int
+
+    @property
+    def frames(self) -> int:
+        """Number of keyframes."""
+        return self.last - self.first
+
+
+class TermHits(NamedTuple):
+    """Texts that mention a term: ``slots`` ascending; ``negated`` say it is not there."""
+
+    slots: NDArray[np.intp]
+    frequencies: NDArray[np.float32]
+    negated: NDArray[np.intp]
+    document_frequency: int
+
+
+class TextIndex:
+    """Grows in order of time: frames first, then what was said of them; it refuses what comes out of order.
+
+    Args:
+        dimensions: length of the vectors; 0 where there is no encoder.
+    """
+
+    def __init__(self, dimensions: int = 0) -> None:
+        self.dense = DenseIndex(dimensions) if dimensions else None
+        self.stamps_ns = np.zeros(0, dtype=np.int64)
+        self.keyframe_ids = np.zeros(0, dtype=np.int64)
+        self.texts: list[str] = []
+        self._slot_of: dict[int, int] = {}
+        self._frame_of: dict[int, int] = {}
+        self._first_ns = array("q")
+        self._lengths = array("d", [0.0])
+        """Lengths of texts summed up to each slot: the mean length of a prefix is one subtraction."""
+        self._far = array("b")
+        self._term_ids: dict[str, int] = {}
+        self._first_slot: list[int] = []
+        self._postings: list[array[int]] = []
+        self._counts: list[array[int]] = []
+        self._denied: dict[int, array[int]] = {}
+        self._mention_slots = _Column(np.int32)
+        self._mention_frames = _Column(np.int32)
+        self._mention_caption = _Column(np.bool_)
+        self._by_slot = np.zeros(0, dtype=np.int64)
+        """Base of the inverted mentions: ``slot << 32 | frame`` sorted; what came later is scanned."""
+        self._inverted = 0
+        self.terms_of: list[tuple[str, ...]] = []
+
+    # ------------------------------------------------------------------------------------------ growing
+
+    @property
+    def last_mentioned(self) -> int:
+        """Frame of the last mention, -1 where there is none: mentions of earlier frames are refused."""
+        return int(self._mention_frames.view()[-1]) if len(self._mention_frames) else -1
+
+    def frame_of(self, keyframe_id: int) -> int | None:
+        """Place of a keyframe in the order of time, or None."""
+        return self._frame_of.get(keyframe_id)
+
+    def add_frames(self, keyframe_ids: NDArray[np.int64], stamps_ns: NDArray[np.int64]) -> None:
+        """Add keyframes, all later than those held by ``(stamp, id)``; both arrays of shape ``(n,)``."""
+        if not len(keyframe_ids):
+            return
+        base = len(self.keyframe_ids)
+        held = (int(self.stamps_ns[-1]), int(self.keyframe_ids[-1])) if base else None
+        if held is not None and (int(stamps_ns[0]), int(keyframe_ids[0])) <= held:
+            raise ValueError(f"keyframe {keyframe_ids[0]} at {stamps_ns[0]} ns is not later than {held}")
+        self.keyframe_ids = np.concatenate([self.keyframe_ids, keyframe_ids])
+        self.stamps_ns = np.concatenate([self.stamps_ns, stamps_ns])
+        self._frame_of.update(zip(keyframe_ids.tolist(), range(base, len(self.keyframe_ids)), strict=True))
+
+    def add_mentions(
+        self, mentions: Iterable[MentionRow], texts: Mapping[int, tuple[str, FloatArray | None]]
+    ) -> None:
+        """Add what was said of keyframes.
+
+        Args:
+            mentions: of frames held, in order of time and none before ``last_mentioned``; slots follow this order.
+            texts: text and vector by text id, of every id that ``mentions`` names for the first time.
+        """
+        slots, frames, captions = array("i"), array("i"), array("b")
+        new: list[FloatArray | None] = []
+        last = self.last_mentioned
+        for row in mentions:
+            frame = self._frame_of[row.keyframe_id]
+            if frame < last:
+                raise ValueError(f"keyframe {row.keyframe_id} comes before the last one mentioned")
+            last = frame
+            slot = self._slot_of.get(row.text_id)
+            if slot is None:
+                text, vector = texts[row.text_id]
+                slot = self._add(row.text_id, text, int(self.stamps_ns[frame]))
+                new.append(vector)
+            slots.append(slot)
+            frames.append(frame)
+            captions.append(row.caption)
+        if self.dense is not None and new:
+            rows = np.zeros((len(new), self.dense.dimensions), dtype=np.float32)
+            for i, vector in enumerate(new):
+                if vector is not None:
+                    rows[i] = vector
+            self.dense.append(rows)
+        self._mention_slots.extend(np.asarray(slots, dtype=np.int32))
+        self._mention_frames.extend(np.asarray(frames, dtype=np.int32))
+        self._mention_caption.extend(np.asarray(captions, dtype=np.bool_))
+        if len(self._mention_slots) - self._inverted > max(16_384, self._inverted // 8):
+            self._invert()
+
+    def _add(self, text_id: int, text: str, first_ns: int) -> int:
+        slot = len(self.texts)
+        found = statement(text)
+        self._slot_of[text_id] = slot
+        self.texts.append(text)
+        self.terms_of.append(found.said)
+        self._first_ns.append(first_ns)
+        self._lengths.append(self._lengths[-1] + max(1, len(found.said)))
+        self._far.append(found.far)
+        for term, count in Counter(found.said).items():
+            number = self._term(term, slot)
+            self._postings[number].append(slot)
+            self._counts[number].append(count)
+        for term in sorted(found.denied):
+            self._denied.setdefault(self._term(term, slot), array("i")).append(slot)
+        return slot
+
+    def _term(self, term: str, slot: int) -> int:
+        number = self._term_ids.get(term)
+        if number is None:
+            number = self._term_ids[term] = len(self._postings)
+            self._postings.append(array("i"))
+            self._counts.append(array("i"))
+            self._first_slot.append(slot)
+        return number
+
+    def _invert(self) -> None:
+        slots = self._mention_slots.view().astype(np.int64)
+        keys = (slots << 32) | self._mention_frames.view()
+        keys.sort(kind="stable")
+        self._by_slot = keys
+        self._inverted = len(keys)
+
+    # ------------------------------------------------------------------------------------------ asking
+
+    def cut(self, since_ns: int | None = None, as_of_ns: int | None = None) -> Cut:
+        """The part of the memory in ``[since_ns, as_of_ns]``; None leaves an end open."""
+        first = 0 if since_ns is None else int(np.searchsorted(self.stamps_ns, since_ns, side="left"))
+        last = len(self.stamps_ns) if as_of_ns is None else int(np.searchsorted(self.stamps_ns, as_of_ns, side="right"))
+        slots = len(self.texts) if as_of_ns is None else int(np.searchsorted(self._first_ns, as_of_ns, side="right"))
+        frames = self._mention_frames.view()
+        mention_first, mention_last = np.searchsorted(frames, [first, max(first, last)], side="left")
+        return Cut(slots, first, max(first, last), int(mention_first), int(mention_last))
+
+    def narrowed(self, cut: Cut, first: int, last: int) -> Cut:
+        """The frames ``[first, last)`` of a cut; what is known at its end stays known."""
+        first, last = cut.first + first, cut.first + last
+        frames = self._mention_frames.view()
+        mention_first, mention_last = np.searchsorted(frames, [first, last], side="left")
+        return Cut(cut.slots, first, last, int(mention_first), int(mention_last))
+
+    def hits(self, term: str, cut: Cut) -> TermHits:
+        """Texts known at the cut that mention a term."""
+        none = np.zeros(0, dtype=np.intp)
+        number = self._term_ids.get(term)
+        if number is None or self._first_slot[number] >= cut.slots:
+            return TermHits(none, np.zeros(0, dtype=np.float32), none, 0)
+        postings = np.frombuffer(self._postings[number], dtype=np.int32)
+        frequency = int(np.searchsorted(postings, cut.slots))
+        start = max(0, frequency - MAX_POSTINGS)
+        counts = np.array(self._counts[number][start:frequency], dtype=np.float32)
+        denied = self._denied.get(number)
+        negated = none
+        if denied is not None:
+            rows = np.frombuffer(denied, dtype=np.int32)
+            negated = rows[: int(np.searchsorted(rows, cut.slots))].astype(np.intp)
+        return TermHits(postings[start:frequency].astype(np.intp), counts, negated, frequency)
+
+    def knows(self, term: str, cut: Cut) -> bool:
+        """Whether the term was said by then."""
+        number = self._term_ids.get(term)
+        return number is not None and self._first_slot[number] < cut.slots
+
+    def vocabulary(self, initial: str, cut: Cut) -> list[tuple[str, int]]:
+        """Terms with this first letter known at the cut, with a bound on their frequency, for spelling."""
+        return [
+            (term, int(np.searchsorted(np.frombuffer(self._postings[number], dtype=np.int32), cut.slots)))
+            for term, number in self._term_ids.items()
+            if term[:1] == initial and self._first_slot[number] < cut.slots
+        ]
+
+    def idf(self, document_frequency: int, cut: Cut) -> float:
+        """Robertson-Sparck Jones with +1 inside the logarithm, as Lucene has it: never negative."""
+        return math.log(1.0 + (cut.slots - document_frequency + 0.5) / (document_frequency + 0.5))
+
+    def mean_length(self, cut: Cut) -> float:
+        """Mean number of terms of the texts known at the cut."""
+        return self._lengths[cut.slots] / cut.slots if cut.slots else 1.0
+
+    def length_norms(self, slots: NDArray[np.intp], cut: Cut) -> NDArray[np.float32]:
+        """BM25's ``k1 * (1 - b + b * length / mean length)`` of some texts."""
+        sums = np.frombuffer(self._lengths, dtype=np.float64)
+        lengths = sums[slots + 1] - sums[slots]
+        return (K1 * (1 - B + B * lengths / self.mean_length(cut))).astype(np.float32)
+
+    def far(self, upto: int) -> NDArray[np.bool_]:
+        """Of the first texts, which put what they mention in the background; shape ``(upto,)``."""
+        return np.frombuffer(self._far, dtype=np.int8)[:upto].astype(np.bool_)
+
+    def bm25(self, terms: Sequence[str], cut: Cut) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        """Okapi BM25 of the texts that mention any of these terms: ``(slots ascending, scores)``."""
+        scores = np.zeros(cut.slots, dtype=np.float32)
+        seen = np.zeros(cut.slots, dtype=np.bool_)
+        for term in dict.fromkeys(terms):
+            hits = self.hits(term, cut)
+            if not len(hits.slots):
+                continue
+            weight = self.idf(hits.document_frequency, cut)
+            norms = self.length_norms(hits.slots, cut)
+            scores[hits.slots] += weight * hits.frequencies * (K1 + 1) / (hits.frequencies + norms)
+            seen[hits.slots] = True
+        slots = np.flatnonzero(seen)
+        return slots, scores[slots]
+
+    def in_window(self, cut: Cut) -> NDArray[np.bool_] | None:
+        """Mask of the texts mentioned by a keyframe of the cut, shape ``(cut.slots,)``; None where all are."""
+        if cut.first == 0 and cut.last and cut.slots and self._first_ns[cut.slots - 1] <= self.stamps_ns[cut.last - 1]:
+            return None
+        mask = np.zeros(cut.slots, dtype=np.bool_)
+        mask[self._mention_slots.view()[cut.mention_first : cut.mention_last]] = True
+        return mask
+
+    def mentions_in(self, cut: Cut) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
+        """All mentions of the cut: ``(frames, slots, caption)``, frames ascending and counted from the memory's first."""
+        part = slice(cut.mention_first, cut.mention_last)
+        return (
+            self._mention_frames.view()[part],
+            self._mention_slots.view()[part],
+            self._mention_caption.view()[part],
+        )
+
+    def mentions_of(
+        self, slots: NDArray[np.intp], cut: Cut, limit: int
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Keyframes of the cut that mention some texts.
+
+        Args:
+            slots: most important first, each once.
+            cut: the window.
+            limit: mentions returned at most; of a text with more than are left, the latest.
+
+        Returns:
+            ``(frames, ranks)``: the frame of a mention and the place of its text in ``slots``.
+        """
+        if cut.mention_last - cut.mention_first <= limit:
+            frames, said, _ = self.mentions_in(cut)
+            rank = np.full(cut.slots, -1, dtype=np.intp)
+            rank[slots] = np.arange(len(slots))
+            ranks = rank[said]
+            kept = ranks >= 0
+            return frames[kept].astype(np.intp), ranks[kept]
+        keys = slots.astype(np.int64) << 32
+        low = np.searchsorted(self._by_slot, keys | cut.first)
+        high = np.searchsorted(self._by_slot, keys | cut.last)
+        counts = high - low
+        room = limit - np.concatenate([[0], np.cumsum(counts)[:-1]])
+        counts = np.clip(np.minimum(counts, room), 0, None)
+        ranks = np.repeat(np.arange(len(slots)), counts)
+        starts = np.repeat(high - counts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
+        frames = (self._by_slot[starts + np.arange(len(ranks))] & 0xFFFFFFFF).astype(np.intp)
+        later = slice(max(self._inverted, cut.mention_first), cut.mention_last)
+        said = self._mention_slots.view()[later]
+        if len(said):
+            rank = np.full(cut.slots, -1, dtype=np.intp)
+            rank[slots] = np.arange(len(slots))
+            tail = rank[said]
+            kept = tail >= 0
+            frames = np.concatenate([frames, self._mention_frames.view()[later][kept].astype(np.intp)])
+            ranks = np.concatenate([ranks, tail[kept]])
+        return frames, ranks
+
+    def texts_of(self, frame: int) -> NDArray[np.int32]:
+        """Slots of the texts of one keyframe, in the order they were said."""
+        frames = self._mention_frames.view()
+        low, high = np.searchsorted(frames, [frame, frame + 1])
+        return self._mention_slots.view()[low:high]
+
+    def slot_of(self, text_id: int) -> int | None:
+        """Slot of a stored text, or None where no keyframe mentions it."""
+        return self._slot_of.get(text_id)
+
+
+class _Column:
+    """A growing array; ``view`` is what it holds, without a copy."""
+
+    def __init__(self, dtype: type[np.generic]) -> None:
+        self._data: NDArray[np.generic] = np.zeros(1024, dtype=dtype)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def extend(self, values: NDArray[np.generic]) -> None:
+        needed = self._count + len(values)
+        if needed > len(self._data):
+            grown = np.zeros(max(needed, 2 * len(self._data)), dtype=self._data.dtype)
+            grown[: self._count] = self._data[: self._count]
+            self._data = grown
+        self._data[self._count : needed] = values
+        self._count = needed
+
+    def view(self) -> NDArray[np.generic]:
+        return self._data[: self._count]

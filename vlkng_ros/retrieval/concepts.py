@@ -1,0 +1,113 @@
+"""What people call things, and what they want them for: other wordings of a target, in the words of captions.
+
+A small thesaurus of everyday indoor and street vocabulary, so that "somewhere to sit" finds a bench and "trash can" a
+waste bin without a model; embeddings do the rest where there is an encoder. Entries are wordings of one thing, or of
+a need followed by the things that meet it. Nothing in it is about a particular place.
+"""
+
+from __future__ import annotations
+
+from vlkng_ros.memory.words import stem, tokens
+
+SAME: tuple[tuple[str, ...], ...] = (
+    ("sofa", "couch", "studio couch", "settee"),
+    ("trash can", "trash bin", "garbage can", "waste container", "waste bin", "dustbin", "rubbish bin", "litter bin", "wastebasket"),
+    ("recycling bin", "recycle bin", "blue bin", "recycling container"),
+    ("elevator", "lift"),
+    ("stairs", "staircase", "stairway", "steps", "flight of stairs"),
+    ("restroom", "toilet", "bathroom", "washroom", "lavatory"),
+    ("television", "tv", "monitor", "screen", "display"),
+    ("laptop", "notebook computer"),
+    ("cup", "mug", "coffee cup"),
+    ("refrigerator", "fridge"),
+    ("mobile phone", "cell phone", "cellphone", "smartphone"),
+    ("bicycle", "bike"),
+    ("bike rack", "bicycle rack", "bicycles parked", "bicycle stand"),
+    ("bicyclist", "cyclist", "biker", "person riding a bicycle", "people riding bicycles"),
+    ("motorcycle", "motorbike"),
+    ("scooter", "person riding a scooter", "electric scooter"),
+    ("skateboard", "person riding a skateboard", "skateboarder"),
+    ("car", "automobile", "sedan", "suv"),
+    ("truck", "lorry", "pickup truck"),
+    ("street light", "street lamp", "lamp post", "lamppost"),
+    ("crosswalk", "pedestrian crossing", "zebra crossing"),
+    ("sculpture", "statue", "monument", "public art"),
+    ("painting", "wall art", "artwork", "mural", "framed picture", "picture on the wall", "picture frame"),
+    ("human picture", "portrait", "picture of a man", "picture of a woman", "picture of a person", "photo of a person"),
+    ("poster", "banner", "flyer"),
+    ("plant", "houseplant", "potted plant"),
+    ("shoe", "sneaker", "footwear"),
+    ("pants", "trousers"),
+    ("coat", "jacket"),
+    ("bag", "handbag", "backpack", "purse"),
+    ("sign", "signboard", "signage"),
+    ("door", "doorway", "entrance"),
+    ("hallway", "corridor"),
+    ("lobby", "atrium", "foyer", "entrance hall"),
+    ("cafeteria", "canteen", "dining hall", "restaurant"),
+    ("water fountain", "drinking fountain", "water dispenser"),
+    ("outlet", "power socket", "power plugs and sockets", "electrical outlet"),
+    ("emergency phone", "emergency call box", "police call box", "blue light phone", "pole with a blue light", "emergency help point"),
+    ("first aid kit", "first aid box", "defibrillator"),
+    ("parking lot", "car park", "parking garage"),
+    ("bus stop", "bus shelter"),
+    ("bollard", "traffic post"),
+    ("sidewalk", "pavement", "walkway", "footpath"),
+    ("barrier", "barricade"),
+)  # fmt: skip
+
+NEEDS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("sit", "seat", "seating", "rest my legs", "take a rest"), ("chair", "bench", "sofa", "couch", "stool", "seating area")),
+    (("eat", "food", "hungry", "lunch", "dinner", "breakfast"), ("restaurant", "cafeteria", "food stand", "dining table", "kitchen")),
+    (("drink", "thirsty", "coffee", "something to drink"), ("water fountain", "vending machine", "coffee machine", "cafe")),
+    (("throw away", "throw out", "dispose", "garbage", "trash", "litter"), ("trash can", "trash bin", "waste container")),
+    (("recycle", "recycling", "recyclable"), ("recycling bin", "blue bin", "blue trash can", "trash can")),
+    (("pee", "wash my hands", "freshen up"), ("restroom", "toilet", "bathroom", "sink")),
+    (("upstairs", "downstairs", "second floor", "another floor", "next floor", "go up", "third floor", "upper floor"),
+     ("stairs leading up to the second floor", "staircase", "elevator", "escalator")),
+    (("call the police", "police call", "call police", "call for help", "emergency call", "emergency phone", "phone call"),
+     ("emergency phone", "pole with a blue light", "emergency call box", "police help sign")),
+    (("sleep", "lie down", "nap"), ("bed", "sofa", "couch")),
+    (("work", "study", "write"), ("desk", "table", "office", "library")),
+    (("charge", "plug in"), ("outlet", "power socket", "charging station")),
+    (("park my bike", "lock my bike", "park a bike", "park my bicycle"), ("bike rack", "bicycles parked")),
+    (("park my car", "park a car", "parking"), ("parking lot", "parking garage")),
+    (("buy", "shop", "shopping"), ("store", "shop", "vending machine", "market")),
+    (("way out", "leave the building", "get out"), ("exit", "exit sign", "door")),
+    (("read", "something to read"), ("book", "bookshelf", "library", "newspaper")),
+    (("catch a bus", "take a bus"), ("bus stop", "bus")),
+    (("extinguish", "put out a fire"), ("fire extinguisher", "fire hydrant")),
+)  # fmt: skip
+
+
+def _stems(phrase: str) -> tuple[str, ...]:
+    return tuple(stem(token) for token in tokens(phrase))
+
+
+_SAME = tuple(tuple((wording, _stems(wording)) for wording in group) for group in SAME)
+_NEEDS = tuple((tuple(_stems(need) for need in needs), things) for needs, things in NEEDS)
+
+
+def _find(inside: tuple[str, ...], part: tuple[str, ...]) -> int:
+    """Where ``part`` stands in ``inside`` word by word, or -1."""
+    width = len(part)
+    return next((i for i in range(len(inside) - width + 1) if inside[i : i + width] == part), -1)
+
+
+def other_wordings(phrase: str, limit: int = 8) -> tuple[str, ...]:
+    """Other wordings of a target: synonyms put in its place, things that meet the need it names."""
+    said = _stems(phrase)
+    words = tokens(phrase)
+    found: list[str] = []
+    for needs, things in _NEEDS:
+        if any(_find(said, need) >= 0 for need in needs):
+            found += things
+    for group in _SAME:
+        hits = [(len(stems), _find(said, stems), wording) for wording, stems in group if _find(said, stems) >= 0]
+        if not hits:
+            continue
+        width, start, taken = max(hits)
+        for wording, stems in group:
+            if wording != taken and stems != said[start : start + width]:
+                found.append(" ".join([*words[:start], wording, *words[start + width :]]))
+    return tuple(dict.fromkeys(w for w in found if _stems(w) != said))[:limit]

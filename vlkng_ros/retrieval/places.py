@@ -1,0 +1,153 @@
+"""Inside or outside, from what captions say: the stays in a building, and where one begins and ends.
+
+Nobody writes "the robot enters the building". But captions of a hallway speak of ceilings and of a street of sky, so
+each frame leans one way, by its words and by how near its sentences are to plain descriptions of both; a run of
+frames that leans clearly is a stay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vlkng_ros.memory.text_index import Cut, TextIndex
+from vlkng_ros.memory.words import terms
+from vlkng_ros.retrieval.matching import Encoded
+from vlkng_ros.types import Float64Array
+
+INDOOR = (
+    "The image shows the interior of a building.",
+    "an indoor hallway with a tiled floor and a high ceiling",
+    "a room with walls and ceiling lights",
+    "inside a lobby with doors and elevators",
+    "an office, kitchen, corridor or shop interior",
+)
+OUTDOOR = (
+    "The image shows an outdoor street.",
+    "a sidewalk lined with trees",
+    "The sky is overcast or blue.",
+    "a parking lot with cars outside",
+    "buildings in the background with trees and the sky above",
+    "a park or a road at night with street lights",
+)
+_INDOOR_TERMS = frozenset(
+    terms(
+        "indoor indoors interior hallway corridor lobby room ceiling elevator floor wall carpet hall atrium kitchen office"
+        " classroom escalator sofa desk bathroom"
+    )
+)
+_OUTDOOR_TERMS = frozenset(
+    terms(
+        "sky outdoor outdoors street road sidewalk tree park parking sunny overcast cloud weather pavement lawn grass bush sun"
+        " garden crosswalk"
+    )
+)
+SENTENCE_GAIN = 10.0
+WORD_GAIN = 0.25
+CLEAR = 0.5
+"""A smoothed leaning beyond this decides; between, the stay goes on."""
+SHORTEST_NS = 5_000_000_000
+"""Shorter stays are slips of the captions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """Frames ``[first, last]`` of the cut, both included."""
+
+    inside: bool
+    first: int
+    last: int
+
+
+class Leaning:
+    """How much each text leans to inside (positive) or outside; computed once a text."""
+
+    def __init__(self, index: TextIndex, encoded: Encoded) -> None:
+        self._index = index
+        self._encoded = encoded
+        self._words = np.zeros(0)
+        self._meaning = np.zeros(0)
+
+    def of_frames(self, cut: Cut) -> Float64Array:
+        """Leaning of the cut's frames, shape ``(cut.frames,)``; 0 where nothing was said."""
+        self._catch_up()
+        frames, slots, caption = self._index.mentions_in(cut)
+        frames = frames - cut.first
+        words = np.bincount(frames, weights=self._words[slots] * caption, minlength=cut.frames)
+        said = np.bincount(frames, weights=caption, minlength=cut.frames)
+        meaning = np.bincount(frames, weights=self._meaning[slots] * caption, minlength=cut.frames)
+        return np.asarray(SENTENCE_GAIN * meaning / np.maximum(said, 1) + WORD_GAIN * words)
+
+    def _catch_up(self) -> None:
+        known, total = len(self._words), len(self._index.texts)
+        if known == total:
+            return
+        words = [
+            len(_INDOOR_TERMS.intersection(said)) - len(_OUTDOOR_TERMS.intersection(said))
+            for said in self._index.terms_of[known:]
+        ]
+        meaning = np.zeros(total - known)
+        prototypes = self._encoded([*INDOOR, *OUTDOOR]) if self._index.dense is not None else None
+        if prototypes is not None and self._index.dense is not None:
+            cosines = self._index.dense.all_rows(total)[known:] @ prototypes.T
+            meaning = cosines[:, : len(INDOOR)].max(axis=1) - cosines[:, len(INDOOR) :].max(axis=1)
+        self._words = np.concatenate([self._words, words])
+        self._meaning = np.concatenate([self._meaning, meaning])
+
+
+def stays(leaning: Float64Array, stamps_ns: NDArray[np.int64]) -> list[Stay]:
+    """Stays inside and outside, in order of time, without gaps.
+
+    Leanings are averaged over three frames; those beyond ``CLEAR`` decide. Between two clear frames of different
+    kinds the border is where the leanings' sum speaks most for both sides; stays below ``SHORTEST_NS`` are dropped.
+    """
+    count = len(leaning)
+    if not count:
+        return []
+    padded = np.concatenate([leaning[:1], leaning, leaning[-1:]])
+    smooth = (padded[:-2] + padded[1:-1] + padded[2:]) / 3
+    clear = np.flatnonzero(np.abs(smooth) > CLEAR)
+    if not len(clear):
+        return [Stay(bool(smooth.sum() > 0), 0, count - 1)]
+    runs: list[list[int]] = []  # [inside, first clear, last clear]
+    for frame in clear:
+        inside = int(smooth[frame] > 0)
+        if runs and runs[-1][0] == inside:
+            runs[-1][2] = int(frame)
+        else:
+            runs.append([inside, int(frame), int(frame)])
+    runs = _without_slips(runs, stamps_ns)
+    found: list[Stay] = []
+    start = 0
+    for run, following in zip(runs, [*runs[1:], None], strict=True):
+        if following is None:
+            end = count - 1
+        else:
+            between = leaning[run[2] + 1 : following[1]]
+            side = np.concatenate([[0.0], np.cumsum(between if run[0] else -between)])
+            end = run[2] + int(np.argmax(side))
+        found.append(Stay(bool(run[0]), start, end))
+        start = end + 1
+    return found
+
+
+def _without_slips(runs: list[list[int]], stamps_ns: NDArray[np.int64]) -> list[list[int]]:
+    """Runs long enough to be stays, neighbours of one kind joined; shortest slips go first."""
+
+    def length(run: list[int]) -> int:
+        return int(stamps_ns[run[2]] - stamps_ns[run[1]])
+
+    while len(runs) > 1:
+        # a stay in which the scene begins was longer than what is left of it
+        inner = [(i, run) for i, run in enumerate(runs) if i > 0 or run[1] == run[2]]
+        short = [(length(run), i) for i, run in inner if length(run) < SHORTEST_NS]
+        if not short:
+            break
+        _, i = min(short)
+        del runs[i]
+        if 0 < i < len(runs) and runs[i - 1][0] == runs[i][0]:
+            runs[i - 1][2] = runs[i][2]
+            del runs[i]
+    return runs

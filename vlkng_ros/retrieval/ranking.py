@@ -1,0 +1,164 @@
+"""Which places answer: peaks of evidence, one for each place, in the order that the question asks for.
+
+Ten frames of one bench are one answer. Peaks are therefore taken best first, and what lies close to one in time or
+in place belongs to it. "Nearest", "first" and "last" choose among those that are well supported against the best,
+since a single stray word is somewhere nearer than everything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vlkng_ros.retrieval.query import Superlative
+from vlkng_ros.types import Float64Array, FloatArray
+
+PEAKS = 20
+SAME_PLACE_M = 12.0
+SAME_PLACE_FRAMES = 4
+CANDIDATES = 2048
+"""Frames considered; evidence beyond them is never near the best."""
+SUPPORTED = 0.75
+"""Share of the best peak's evidence that makes a place "well supported"."""
+RELATION_REACH_M = 20.0
+RELATION_FLOOR = 0.2
+"""What is left of a frame's evidence where nothing speaks for the relation: captions leave much unsaid."""
+
+
+SIGHTING_SHARE = 0.45
+"""Frames near a peak with this share of its evidence belong to one sighting."""
+SIGHTING_GAP = 3
+"""Frames with less that do not end it."""
+SIGHTING_M = 18.0
+"""And how far from the peak it reaches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peaks:
+    """Frames of the cut, best first: ``frames`` index the cut, ``scores`` their evidence."""
+
+    frames: NDArray[np.intp]
+    scores: Float64Array
+
+
+def peaks_of(
+    evidence: Float64Array, positions_m: FloatArray, stamps_ns: NDArray[np.int64], limit: int = PEAKS
+) -> Peaks:
+    """Peaks of evidence, at most one for each place.
+
+    Args:
+        evidence: shape ``(n,)``.
+        positions_m: where the robot was, shape ``(n, 3)``.
+        stamps_ns: shape ``(n,)``.
+        limit: number of peaks at most.
+    """
+    found = np.flatnonzero(evidence > 0)
+    if len(found) > CANDIDATES:
+        border = np.partition(evidence[found], len(found) - CANDIDATES)[len(found) - CANDIDATES]
+        found = found[evidence[found] >= border]
+    order = found[np.argsort(-evidence[found], kind="stable")]
+    free = np.ones(len(order), dtype=np.bool_)
+    frames: list[int] = []
+    for i, frame in enumerate(order):
+        if not free[i]:
+            continue
+        frames.append(int(frame))
+        if len(frames) == limit:
+            break
+        apart = positions_m[order, :2] - positions_m[frame, :2]
+        near = (apart * apart).sum(axis=1) < SAME_PLACE_M**2
+        free &= ~(near | (np.abs(order - frame) <= SAME_PLACE_FRAMES))
+    chosen = np.array(frames, dtype=np.intp)
+    return Peaks(chosen, evidence[chosen])
+
+
+def with_relation(evidence: Float64Array, other: Float64Array, positions_m: FloatArray) -> Float64Array:
+    """Evidence for a thing, weighted by how near something speaks for the thing it is related to.
+
+    Args:
+        evidence: for the thing, shape ``(n,)``.
+        other: for the other thing, shape ``(n,)``.
+        positions_m: shape ``(n, 3)``.
+    """
+    best = float(other.max(initial=0.0))
+    if best <= 0:
+        return evidence
+    landmarks = np.argsort(-other, kind="stable")[:32]
+    landmarks = landmarks[other[landmarks] > 0.5 * best]
+    near = np.zeros(len(evidence))
+    shown = np.flatnonzero(evidence > 0)
+    for landmark in landmarks:
+        apart = positions_m[shown, :2] - positions_m[landmark, :2]
+        weight = np.exp(-(apart * apart).sum(axis=1) / (2 * RELATION_REACH_M**2)) * other[landmark] / best
+        near[shown] = np.maximum(near[shown], weight)
+    return evidence * (RELATION_FLOOR + near)
+
+
+def in_order(
+    peaks: Peaks,
+    superlative: Superlative | None,
+    positions_m: FloatArray,
+    stamps_ns: NDArray[np.int64],
+    asker_m: tuple[float, float, float] | None,
+) -> Peaks:
+    """Peaks in the order that a superlative asks for: the well supported first, by distance or time, then the rest."""
+    if superlative is None or len(peaks.frames) < 2:
+        return peaks
+    supported = peaks.scores >= SUPPORTED * peaks.scores[0]
+    if superlative in (Superlative.FIRST, Superlative.LAST):
+        key = stamps_ns[peaks.frames].astype(np.float64)
+        key = -key if superlative is Superlative.LAST else key
+    elif asker_m is None:
+        return peaks
+    else:
+        apart = positions_m[peaks.frames, :2] - np.asarray(asker_m[:2])
+        key = np.hypot(apart[:, 0], apart[:, 1])
+        key = -key if superlative is Superlative.FARTHEST else key
+    chosen = np.flatnonzero(supported)
+    order = np.concatenate([chosen[np.argsort(key[chosen], kind="stable")], np.flatnonzero(~supported)])
+    return Peaks(peaks.frames[order], peaks.scores[order])
+
+
+def settled(
+    peaks: Peaks, raw: Float64Array, positions_m: FloatArray, superlative: Superlative | None = None
+) -> Peaks:
+    """Each peak moved to the frame that stands for its sighting.
+
+    A thing is named from afar, when passed, and once more; the frame in the middle of the evidence is nearer to it
+    than the one with the luckiest words. "First" and "last" take the sighting's first and last frame.
+
+    Args:
+        peaks: of evidence with neighbours.
+        raw: what each frame itself says, shape ``(n,)``.
+        positions_m: shape ``(n, 3)``.
+        superlative: that of the question.
+    """
+    moved = [_middle(int(frame), raw, positions_m, superlative) for frame in peaks.frames]
+    return Peaks(np.array(moved, dtype=np.intp), peaks.scores)
+
+
+def _middle(peak: int, raw: Float64Array, positions_m: FloatArray, superlative: Superlative | None) -> int:
+    low, high = max(0, peak - 1), min(len(raw), peak + 2)
+    floor = SIGHTING_SHARE * float(raw[low:high].max())
+    frames = [frame for frame in range(low, high) if raw[frame] >= floor]
+    if floor <= 0 or not frames:
+        return peak
+    for step in (-1, 1):
+        edge, frame = peak, peak + step
+        while 0 <= frame < len(raw) and abs(frame - edge) <= SIGHTING_GAP + 1:
+            apart = positions_m[frame, :2] - positions_m[peak, :2]
+            if float(apart @ apart) > SIGHTING_M**2:
+                break
+            if raw[frame] >= floor:
+                edge = frame
+                frames.append(frame)
+            frame += step
+    frames = sorted(set(frames))
+    if superlative is Superlative.FIRST:
+        return frames[0]
+    if superlative is Superlative.LAST:
+        return frames[-1]
+    weights = np.cumsum(raw[frames] ** 2)
+    return frames[int(np.searchsorted(weights, weights[-1] / 2))]
