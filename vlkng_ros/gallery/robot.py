@@ -82,5 +82,5 @@ class SimulatedRobot:
         x, y, _ = self.drive.at(self.now_ns)
         left = self.drive.states[self.drive.knots_ns > self.now_ns, :2]
         points = [(x, y), *((float(px), float(py)) for px, py in left)]
-        distance = sum(math.dist(a, b) for a, b in itertools.pairwise(points))
+        distance = math.fsum(math.dist(a, b) for a, b in itertools.pairwise(points))
         return Remaining(distance, max(self.drive.end_ns - self.now_ns, 0) / NS_PER_S)
