@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from vlkng_ros.memory.catalogs import Catalogs
-from vlkng_ros.memory.fold import CHECKPOINT_EVERY, KINDS, Fact, Folded, Reach
+from vlkng_ros.memory.fold import CHECKPOINT_EVERY, EVERYWHERE, KINDS, Fact, Folded, Reach
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.position import PositionState
 from vlkng_ros.memory.visibility import Presence
@@ -20,9 +20,12 @@ Checkpoint = tuple[int, int, int, str, bytes]
 """A row of ``entity_checkpoint``."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class KnownEntity:
-    """An entity with its name: what associators are handed (``association.base.EntityRecord``)."""
+    """An entity with its name: what associators are handed (``association.base.EntityRecord``).
+
+    Never changed once it is in a view: what happens to an entity makes another one.
+    """
 
     key: int
     """Number of its row; entities made later have higher ones."""
@@ -50,6 +53,11 @@ class KnownEntity:
     def position(self) -> PositionEstimate:
         """Best estimate so far."""
         return self.folded.place.estimate(self.frame_id, self.map_id)
+
+    @cached_property
+    def position_m(self) -> Vec3:
+        """The mean of ``position``, which costs less than the whole."""
+        return self.folded.position_m
 
     @property
     def place(self) -> PositionState:
@@ -85,6 +93,13 @@ class KnownEntity:
     def observation_count(self) -> int:
         """How many observations are of it."""
         return self.folded.observation_count
+
+    def reached(self, map_before: int | None) -> None:
+        """Grow ``reach`` by where it is now; ``map_before`` is that of the observation before, None at the first."""
+        if map_before is not None and map_before != self.folded.map:
+            self.reach = EVERYWHERE
+        else:
+            self.reach = self.reach.including(self.position_m)
 
     def entity(self) -> Entity:
         """As the vocabulary has it."""
@@ -122,7 +137,7 @@ class EntityRows:
         return self.known(key, name, view, Folded.from_stored(folded, place), Reach.from_bytes(reach), revision)
 
     def known(self, key: int, name: str, view: str, folded: Folded, reach: Reach, revision: int) -> KnownEntity:
-        """A fold's result with its name."""
+        """A fold's result with its name; ``reach`` as it was before."""
         map_id, frame_id = self._catalogs.map(folded.map)
         return KnownEntity(key, name, view, folded, map_id, frame_id, reach, revision)
 
@@ -206,7 +221,7 @@ class EntityWriter:
             folded.map,
             folded.first_seen_ns,
             folded.last_seen_ns,
-            *folded.position_m,
+            *known.position_m,
             *folded.seen_from_m,
             known.reach.to_bytes(),
             folded.to_json(),

@@ -73,13 +73,6 @@ EVERYWHERE = Reach(NOWHERE.high, NOWHERE.low)
 """Of what was seen in several maps: one box cannot hold places of two."""
 
 
-def grown(reach: Reach, map_before: int | None, after: Folded) -> Reach:
-    """The reach after one more observation; ``map_before`` is None at the first."""
-    if map_before is not None and map_before != after.map:
-        return EVERYWHERE
-    return reach.including(after.position_m)
-
-
 @dataclass(slots=True)
 class Folded:
     """Everything that is kept about an entity besides its name. Start from ``Folded.unseen(kind)``."""
@@ -179,7 +172,7 @@ class Folded:
         """The mean of its position estimate."""
         if self.place.track is None or self.place.source is PositionSource.ROBOT:
             return self.seen_from_m
-        return tracking.point(self.place.track)[0]
+        return tracking.place(self.place.track)
 
     @property
     def state(self) -> EntityState:

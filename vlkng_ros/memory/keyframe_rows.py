@@ -117,9 +117,9 @@ class KeyframeRows:
             unpack_box(box),
             score,
             region or "",
-            unpack_attributes(self._catalogs.term(attributes)),
+            {} if attributes is None else unpack_attributes(self._catalogs.term(attributes)),
             KINDS[kind],
-            self._catalogs.term(local_id),
+            "" if local_id is None else self._catalogs.term(local_id),
             None if vector is None else unpack_vector(vector),
             depth,
         )
@@ -129,7 +129,7 @@ class KeyframeRows:
         absences = self._absences(entity, after_observation)
         absence = next(absences, None)
         query = (
-            f"SELECT {_DETECTION}, {KEYFRAME} FROM assignment a JOIN {_DETECTION_FROM} "
+            f"SELECT {_DETECTION}, k.id, k.revision FROM assignment a JOIN {_DETECTION_FROM} "
             "JOIN keyframe k ON k.id = o.keyframe "
             "WHERE a.entity = ? AND a.observation > ? AND o.id = a.observation ORDER BY a.observation"
         )
@@ -137,24 +137,25 @@ class KeyframeRows:
             while absence is not None and absence.before_observation_id <= row[0]:
                 yield absence
                 absence = next(absences, None)
-            yield Fact(row[0], self._detection(row, None), *self._seen(row[9:]))
+            yield Fact(row[0], self._detection(row, None), *self._seen(row[9], row[10]))
         while absence is not None:
             yield absence
             absence = next(absences, None)
 
     def _absences(self, entity: int, after_observation: int) -> Iterator[Absence]:
         query = (
-            f"SELECT a.before_observation, {KEYFRAME} FROM absence a JOIN keyframe k ON k.id = a.keyframe "
+            "SELECT a.before_observation, k.id, k.revision FROM absence a JOIN keyframe k ON k.id = a.keyframe "
             "WHERE a.entity = ? AND a.before_observation > ? ORDER BY a.described"
         )
-        for row in self._connection.execute(query, (entity, after_observation)):
-            seen = self._seen(row[1:])
+        for before, number, revision in self._connection.execute(query, (entity, after_observation)):
+            seen = self._seen(number, revision)
             if seen.camera is not None:
-                yield Absence(row[0], seen.keyframe, seen.camera)
+                yield Absence(before, seen.keyframe, seen.camera)
 
-    def _seen(self, row: Sequence[Any]) -> _Seen:
-        seen = self._recent.get(row[0])
-        if seen is None or seen.keyframe.revision != row[8]:
+    def _seen(self, number: int, revision: int) -> _Seen:
+        seen = self._recent.get(number)
+        if seen is None or seen.keyframe.revision != revision:
+            row = self._connection.execute(f"SELECT {KEYFRAME} FROM keyframe k WHERE k.id = ?", (number,)).fetchone()
             seen = self._remember(self.decode(row))
         return seen
 

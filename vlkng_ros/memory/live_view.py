@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.entities import EntityRows, KnownEntity
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.labels import normal_form
-from vlkng_ros.memory.spatial_index import SpatialGrid
+from vlkng_ros.memory.spatial_index import SEEN_FROM, STANDING, SpatialGrid
 from vlkng_ros.memory.texts import Vocabulary
 from vlkng_ros.types import FloatArray, Vec3
 
@@ -76,6 +75,11 @@ class LiveView:
             for key in grid.near(position_m, radius_m):
                 yield self.record(key)
 
+    def standing_near(self, position_m: Vec3, radius_m: float, map_id: str) -> list[KnownEntity]:
+        """Entities whose own position lies within ``radius_m``, in order of creation."""
+        grid = self._grids.get(map_id)
+        return [] if grid is None else [self.record(key) for key in grid.near(position_m, radius_m, (STANDING,))]
+
     def alike(self, label: str, cosine: float) -> Iterator[KnownEntity]:
         """Entities, wherever they are, with a label whose similarity to ``label`` is above ``cosine``."""
         similar = [number for number, text in self._labels.items() if self.label_similarity(label, text) > cosine]
@@ -99,8 +103,9 @@ class LiveView:
             loaded = self._rows.load(self.name, key)
             if loaded is None:
                 raise LookupError(f"view '{self.name}': no row {key}")
-            found = replace(loaded, appearance=self._appearance(key))
-            self._remember(found)
+            loaded.appearance = self._appearance(key)
+            self._remember(loaded)
+            return loaded
         return found
 
     def _appearance(self, key: int) -> FloatArray | None:
@@ -118,7 +123,7 @@ class LiveView:
         self._labels.update(labels)
         for entity in entities:
             self._remember(entity)
-            self._place(entity.key, entity.map_id, entity.folded.position_m, entity.seen_from_m)
+            self._place(entity.key, entity.map_id, entity.position_m, entity.seen_from_m)
 
     def last_number(self, slug_hash: int) -> int:
         """The highest number that was ever given with a type, by the hash of its slug."""
@@ -143,8 +148,8 @@ class LiveView:
         grid = self._grids.get(map_id)
         if grid is None:
             grid = self._grids[map_id] = SpatialGrid()
-        grid.place(key, 0, position_m)
-        grid.place(key, 1, seen_from_m)
+        grid.place(key, STANDING, position_m)
+        grid.place(key, SEEN_FROM, seen_from_m)
 
 
 def unit(vector: FloatArray) -> FloatArray:

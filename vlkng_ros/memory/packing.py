@@ -55,9 +55,11 @@ def unpack_box(data: bytes | None) -> BoxPx | None:
     """The inverse of ``pack_box``."""
     if data is None:
         return None
-    layout = {_SHORTS.size: _SHORTS, _FLOATS.size: _FLOATS, _DOUBLES.size: _DOUBLES}[len(data)]
-    x1, y1, x2, y2 = layout.unpack(data)
-    return (float(x1), float(y1), float(x2), float(y2))
+    if len(data) == _SHORTS.size:
+        a, b, c, d = _SHORTS.unpack(data)
+        return (float(a), float(b), float(c), float(d))
+    x1, y1, x2, y2 = (_FLOATS if len(data) == _FLOATS.size else _DOUBLES).unpack(data)
+    return (x1, y1, x2, y2)
 
 
 def pack_vector(vector: FloatArray) -> bytes:

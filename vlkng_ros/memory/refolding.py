@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from vlkng_ros.memory.catalogs import Catalogs
-from vlkng_ros.memory.entities import Checkpoint, EntityRows, EntityWriter, checkpoint_of
-from vlkng_ros.memory.fold import KINDS, NOWHERE, Absence, Folded, grown
+from vlkng_ros.memory.entities import Checkpoint, EntityRows, EntityWriter, KnownEntity, checkpoint_of
+from vlkng_ros.memory.fold import KINDS, NOWHERE, Absence, Folded
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.packing import unpack_vector
 
@@ -32,24 +32,26 @@ class Refolder:
 
     def _refold(self, key: int) -> bool:
         (kind,) = self._connection.execute("SELECT kind FROM entity WHERE id = ?", (key,)).fetchone()
-        folded, reach, map_before = Folded.unseen(KINDS[kind]), NOWHERE, None
+        folded = Folded.unseen(KINDS[kind])
+        known: KnownEntity | None = None
         checkpoints: list[Checkpoint] = []
         for event in self._keyframes.events(key):
             if isinstance(event, Absence):
                 if folded.observation_count:
                     folded.miss(event)
                 continue
+            map_before = folded.map if folded.observation_count else None
             folded.add(event)
-            reach = grown(reach, map_before, folded)
-            map_before = folded.map
+            known = self._rows.known(key, "", "", folded, NOWHERE if known is None else known.reach, self._revision)
+            known.reached(map_before)
             checkpoint = checkpoint_of(key, folded)
             if checkpoint is not None:
                 checkpoints.append(checkpoint)
         self._connection.execute("DELETE FROM entity_checkpoint WHERE entity = ?", (key,))
-        if not folded.observation_count:
+        if known is None:
             return False
         self._writer.add_checkpoints(checkpoints)
-        self._writer.update(self._rows.known(key, "", "", folded, reach, self._revision))
+        self._writer.update(known)
         return True
 
     def reweigh(self, keys: Iterable[int]) -> None:

@@ -6,20 +6,21 @@ import hashlib
 import logging
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from vlkng_ros.memory.association.base import EntityRecord
+from vlkng_ros.memory.bearing import CameraView
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.entities import Checkpoint, EntityRows, EntityWriter, KnownEntity, checkpoint_of
-from vlkng_ros.memory.fold import NOWHERE, Absence, Fact, Folded, grown
+from vlkng_ros.memory.fold import NOWHERE, Absence, Fact, Folded
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.labels import type_slug
 from vlkng_ros.memory.live_view import LiveView, unit
 from vlkng_ros.memory.texts import TextStore
 from vlkng_ros.memory.visibility import MAX_RANGE_M, expected
-from vlkng_ros.types import FloatArray, Keyframe, Observation
+from vlkng_ros.types import FloatArray, Keyframe, Observation, Vec3
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +84,7 @@ class Stager:
                 after = self._create(last_key, fact)
             else:
                 after = self._refresh(before, fact)
-            after = replace(after, appearance=self._add_appearance(after.key, observation, before))
+            after.appearance = self._add_appearance(after.key, observation, before)
             taken.add(after.key)
             self._staged.seen.append(after)
             if before is None or observation.detection.label not in before.folded.labels:
@@ -124,18 +125,22 @@ class Stager:
         folded.add(fact)
         slug = type_slug(fact.detection.label)
         number = self._next_number(slug)
-        reach = grown(NOWHERE, None, folded)
-        made = self._rows.known(key, f"{slug}_{number}", self._view.name, folded, reach, self._revision)
+        made = self._rows.known(key, f"{slug}_{number}", self._view.name, folded, NOWHERE, self._revision)
+        made.reached(None)
         self._writer.insert(self._view.number, self._catalogs.new_slug_number(slug), number, made)
         return made
 
     def _refresh(self, before: KnownEntity, fact: Fact) -> KnownEntity:
         folded = before.folded.copy()
         folded.add(fact)
-        reach = grown(before.reach, before.folded.map, folded)
-        after = self._rows.known(before.key, before.entity_id, self._view.name, folded, reach, self._revision)
+        after = self._known(before, folded)
+        after.reached(before.folded.map)
         self._writer.update(after)
         return after
+
+    def _known(self, before: KnownEntity, folded: Folded) -> KnownEntity:
+        name, view = before.entity_id, self._view.name
+        return self._rows.known(before.key, name, view, folded, before.reach, self._revision)
 
     def _miss(self, scene: Scene, taken: set[int]) -> None:
         """Note what this keyframe should have shown and did not."""
@@ -145,14 +150,20 @@ class Stager:
             return
         boxes = [o.detection.box_px for o in scene.observations if o.detection.box_px is not None]
         absence = Absence(scene.first_observation, keyframe, camera)
-        for before in list(self._view.near(camera.centre_m, MAX_RANGE_M, keyframe.map_id)):
-            if before.key in taken or not expected(before.presence, before.place, camera, boxes):
+        for before in self._view.standing_near(camera.centre_m, MAX_RANGE_M, keyframe.map_id):
+            if before.key in taken or before.place.track is None:
+                continue
+            # Most of what is near is not in the image at all, and that is cheap to tell.
+            if not _in_image(camera, before.position_m):
+                continue
+            if not expected(before.presence, before.place, camera, boxes):
                 continue
             folded = before.folded.copy()
             folded.miss(absence)
             if folded.presence is before.folded.presence:
                 continue
-            after = replace(before, folded=folded, revision=self._revision)
+            after = self._known(before, folded)
+            after.appearance = before.appearance
             self._writer.update(after)
             self._connection.execute(
                 "INSERT INTO absence VALUES (?, ?, ?, ?)",
@@ -189,3 +200,14 @@ class Stager:
         insert = "INSERT OR REPLACE INTO entity_appearance VALUES (?, ?, ?)"
         self._connection.execute(insert, (key, count, total.tobytes()))
         return unit(total)
+
+
+def _in_image(camera: CameraView, at: Vec3) -> bool:
+    c, r, d, f, k = camera.centre_m, camera.right, camera.down, camera.forward, camera.intrinsics
+    x, y, z = at[0] - c[0], at[1] - c[1], at[2] - c[2]
+    ahead = f[0] * x + f[1] * y + f[2] * z
+    if ahead <= 0:
+        return False
+    u = k.cx + k.fx * (r[0] * x + r[1] * y + r[2] * z) / ahead
+    v = k.cy + k.fy * (d[0] * x + d[1] * y + d[2] * z) / ahead
+    return 0 <= u <= k.width_px and 0 <= v <= k.height_px

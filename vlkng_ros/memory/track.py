@@ -301,10 +301,10 @@ def _place_variance(inverse_depth: float, scaled_depth: float) -> float:
 def _parallax(track: Track, state: State, camera_m: Vec3) -> float:
     x, y, w, _ = state
     r, d, f, a = track.right, track.down, track.forward, track.anchor_m
-    one = [f[i] + x * r[i] + y * d[i] for i in range(3)]
-    two = [one[i] + w * (a[i] - camera_m[i]) for i in range(3)]
-    cosine = sum(p * q for p, q in zip(one, two, strict=True))
-    length = math.sqrt(sum(p * p for p in one) * sum(q * q for q in two))
+    p0, p1, p2 = f[0] + x * r[0] + y * d[0], f[1] + x * r[1] + y * d[1], f[2] + x * r[2] + y * d[2]
+    q0, q1, q2 = p0 + w * (a[0] - camera_m[0]), p1 + w * (a[1] - camera_m[1]), p2 + w * (a[2] - camera_m[2])
+    cosine = p0 * q0 + p1 * q1 + p2 * q2
+    length = math.sqrt((p0 * p0 + p1 * p1 + p2 * p2) * (q0 * q0 + q1 * q1 + q2 * q2))
     return math.acos(min(1.0, max(-1.0, cosine / length))) if length > 0 else 0.0
 
 

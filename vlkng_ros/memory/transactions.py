@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import operator
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -40,6 +41,7 @@ class Head:
 
 
 _COLUMNS = tuple(item.name for item in dataclasses.fields(Head))
+_values = operator.attrgetter(*_COLUMNS)
 _READ = f"SELECT {', '.join(_COLUMNS)} FROM head"
 _WRITE = f"UPDATE head SET {', '.join(f'{name} = ?' for name in _COLUMNS)}"
 
@@ -81,10 +83,11 @@ class Store:
         """One transaction and one new revision. What fails inside it leaves the memory as it was."""
         with self.using():
             self.connection.execute("BEGIN IMMEDIATE")
-            head = dataclasses.replace(self.head, revision=self.head.revision + 1)
+            head = Head(*_values(self.head))
+            head.revision += 1
             try:
                 yield head
-                self.connection.execute(_WRITE, dataclasses.astuple(head))
+                self.connection.execute(_WRITE, _values(head))
                 self.connection.execute("COMMIT")
             except BaseException:
                 if self.connection.in_transaction:
