@@ -73,7 +73,7 @@ _TURN = re.compile(
 _STOP = re.compile(r"\b(?:stop(?:ped|ping|s)?|halt(?:ed)?|stand(?:ing)? still|stood still|wait(?:ed|ing|s)?|paus(?:e|ed|ing)|pull(?:ed)? over)\b(?!\s+sign)")
 _START = re.compile(r"^(?:(?:did|do|have)\s+)?(?:you|i|we|the robot)?\s*(?:start(?:ed)?|begin|began|begun|come from|came from|set off|depart(?:ed)?)\b"
                     r"|\b(?:starting|start|initial|beginning) (?:point|position|place|location)\b|\bwhere you (?:started|began)\b")  # fmt: skip
-_AFTER = re.compile(rf"\b(?:after|since|once)\s+(?:(?:you|i|we)\s+)?(?:have\s+|had\s+)?(?:(?P<leave>{_LEAVE_VERB}\s+{_INDOORS})|(?P<enter>{_ENTER_VERB}\s+{_INDOORS}))")
+_AFTER = re.compile(rf"\b(?:after|since|once|(?:when|as)(?=\s+(?:you|i|we)\b))\s+(?:(?:you|i|we)\s+)?(?:have\s+|had\s+)?(?:(?P<leave>{_LEAVE_VERB}\s+{_INDOORS})|(?P<enter>{_ENTER_VERB}\s+{_INDOORS}))")
 _BEFORE = re.compile(
     rf"\b(?P<purpose>to|for)?(?(purpose)|(?:before|until|till|prior to))\s+(?:(?:you|i|we)\s+)?(?:(?P<leave>{_LEAVE_VERB}\s+{_INDOORS})|(?P<enter>{_ENTER_VERB}\s+{_INDOORS}))"
 )
@@ -113,7 +113,7 @@ def find_motion(text: str, kind: AnswerKind) -> tuple[Motion | None, str]:
         target = re.sub(r"^\s*(?:at|in front of|near|next to|by|on|in|for|beside)\s+", "", clause[found.end() :])
         target = re.sub(r"\b(?:right now|now|currently|at the moment)\b", "", target).strip()
         return Motion(MotionKind.STOP, after=after, before=before, leaves_target=bool(target)), target or ""
-    if (found := _ON_PLACE.search(clause)) and kind in (AnswerKind.TIME, AnswerKind.DURATION):
+    if (found := _ON_PLACE.search(clause)) and kind in (AnswerKind.TIME, AnswerKind.DURATION, AnswerKind.POSITION):
         verb = found["verb"]
         leaving = re.match(r"(?:get|got|go|went|drive|drove|move|step|turn)\w* (?:off|out)|leave|left|exit", verb)
         entering = re.match(r"enter|(?:get|got|go|went) (?:on|onto|into|in|to)|reach|arrive", verb)
@@ -129,7 +129,7 @@ def find_motion(text: str, kind: AnswerKind) -> tuple[Motion | None, str]:
 def _circumstances(text: str) -> tuple[MotionKind | None, MotionKind | None, str]:
     """Doings named only to say when: -> (after, before, the text without them)."""
     after = before = None
-    if found := _AFTER.search(text):
+    if (found := _AFTER.search(text)) and found.start() > 0:
         after = MotionKind.LEAVE if found["leave"] else MotionKind.ENTER
         text = (text[: found.start()] + " " + text[found.end() :]).strip()
     if (found := _BEFORE.search(text)) and found.start() > 0:

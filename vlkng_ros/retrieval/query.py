@@ -94,8 +94,8 @@ _REQUEST = re.compile(
     r"^(?:(?:can|could|would|will|may) (?:you|u|we|i) (?:please |kindly )?|please |i (?:want|need|would like|wish|like) (?:you )?to |"
     r"i'd like (?:you )?to |let'?s |let us )?"
     r"(?:(?:take|bring|guide|lead|drive|navigate|walk|direct|escort|accompany|point|send|carry|get) (?:me|us|him|her|them|it|this)"
-    r"(?: back| over| out| there)?(?: the way)? (?:to|towards?|into|at)"
-    r"|(?:go|drive|navigate|return|head|move|come|travel|get|walk|roll)(?: back| over| again)? (?:to|towards?|into)"
+    r"(?: back| over| out| there)?(?: the way)? (?:to|towards?|into|at|(?=somewhere|someplace|anywhere))"
+    r"|(?:go|drive|navigate|return|head|move|come|travel|get|walk|roll)(?: back| over| again)? (?:to|towards?|into|(?=somewhere|someplace|anywhere))"
     r"|show (?:me|us)(?: the way to)?|find(?: me| us)?|locate|look for|search for|fetch(?: me)?|get (?:me|us)|help me find)\b\s*"
 )
 _NEED = re.compile(r"^(?:i|we)(?:'m| am| are|'re)? (?:need|want|am looking for|are looking for|looking for|would like|have to find)\b\s*")
@@ -115,21 +115,31 @@ _AUXILIARY = re.compile(
 )
 _WHAT = re.compile(r"^(?:what|which|who|whose|whom|why|how|describe|tell me about|in which|in what|on which|on what)\b")
 
-_SUBJECT = r"(?:you|u|i|we|they|one|the robot|robot|it|he|she|someone|anyone|people)"
+_SUBJECT = r"(?:you|u|i|we|they|one|the robot|robot|it|he|she|anyone)"
 _ADVERB = r"(?:last|first|firstly|lastly|most recently|recently|ever|just|also|already|previously|actually|exactly|still|both|all|again)"
 _SEEING = (
     r"(?:see|saw|seen|seeing|find|found|notice|noticed|spot|spotted|observe|observed|encounter|encountered|pass by|passed by|"
     r"pass|passed|come across|came across|meet|met|detect|detected|recognize|recognized|visit|visited|perceive|perceived|"
-    r"look at|looked at|view|viewed|witness|witnessed|catch sight of|read|remember|have|get)"
+    r"look at|looked at|view|viewed|witness|witnessed|catch sight of|read|remember|have|get|leave|left|put|drop|dropped|place|placed|park|parked|"
+    r"lose|lost)"
 )
 _LEAD = re.compile(
     rf"^(?:(?:did|do|does|can|could|have|has|had|is|are|was|were|will|would|should|may|might)\s+)?"
     rf"(?:{_ADVERB}\s+)*(?:{_SUBJECT}\s+)?(?:{_ADVERB}\s+)*(?:(?:can|could|have|had|did|do|will|were|was|are|am|been)\s+)?"
     rf"(?:(?:{_ADVERB}\s+)*(?:{_SEEING})\s+)?(?:{_ADVERB}\s+)*"
 )
+_TRAVEL = re.compile(
+    r"^(?:drive|drove|driving|go|went|going|gone|walk|walked|cross|crossed|climb|climbed|ride|travel|travelled|traveled|enter|entered|stop|stopped)"
+    r"\s+(?:(?:up|down|on|onto|over|through|across|along|by|past|to|into|in|at|off|out of)\s+)?(?=(?:the|a|an|any|some|that)\b)"
+)
+_SOMEWHERE = re.compile(
+    rf"^(?:{_PLACE_NOUN}|somewhere|someplace|anywhere)\s+(?:(?:where|that|which|in which)\s+)?(?:to\s+|(?:i|you|we|one|people)\s+(?:can|could|may)\s+)"
+)
+_ASIDE = re.compile(rf"\b(?:did|do|have|could|can|were|are|was|is|am) (?:{_SUBJECT}|there)\b(?:\s+(?:{_SEEING}))?")
+_VAGUE = frozenset(("", "object", "objects", "thing", "things", "things are", "objects are", "it", "there", "happened", "been", "for", "see", "is", "are"))
 _BE = re.compile(r"^(?:is|are|was|were|be|been|being|'s)\s+(?:there\s+)?")
 _TAIL = re.compile(
-    r"[\s,]*\b(?:is|are|was|were|be|being)?\s*(?:located|situated|placed|positioned|found|seen|there|here|at|standing|in the image|"
+    r"[\s,]*\b(?:is|are|was|were|be|being)?\s*(?:located|situated|placed|positioned|found|seen|there|here|at|standing|in the image|been|going|go|went|"
     r"right now|now|currently|at the moment|around here|nearby|on your way|on the way|along the way|during the (?:drive|trip|tour|"
     r"route)|in total|altogether|so far|from here)$"
 )
@@ -156,6 +166,10 @@ _RELATION = re.compile(
     rf"\s+(?:(?:that|which|who)\s+(?:is|are|was|were)\s+|(?:located|standing|parked|placed|hanging|sitting|lying|leaning|mounted|situated)\s+)?"
     rf"(?P<predicate>{_NEAR}|between|on top of|on|upon|under(?:neath)?|below|above|over|inside(?: of)?|in|within|at|against)\s+(?P<object>.+)$"
 )
+_WORN = re.compile(
+    r"\b(?:shirt|t-shirt|jacket|coat|dress|hat|cap|helmet|shoes?|pants|trousers|jeans|shorts|sweater|hoodie|suit|vest|uniform|skirt|"
+    r"glasses|mask|clothes|clothing|red|orange|yellow|green|blue|purple|pink|brown|black|white|gr[ae]y)\b"
+)
 _PREDICATES = {
     "next to": "near", "close to": "near", "beside": "near", "besides": "near", "adjacent to": "near", "alongside": "near",
     "around": "near", "by": "near", "near": "near", "nearby": "near", "in the vicinity of": "near", "at": "near",
@@ -173,7 +187,7 @@ _ATTRIBUTES = {"color": "color", "colour": "color", "colors": "color", "colours"
 _CHOICE = re.compile(r"\b([a-z][a-z ]*?)\s+or\s+(?:was it |were you |did you |is it |are you )?([a-z][a-z ]*?)$")
 _QUOTED = re.compile(r'"([^"]{1,200})"')
 _WH_AUX = re.compile(
-    rf"^(?:what|which|who|whose|whom|how)(?:'s)?\s*(?:is|are|was|were|did|do|does|has|have|had|can|could)?\s*(?:{_SUBJECT}\s+)?(?:{_SEEING}\s+)?"
+    rf"^(?:what|which|who|whose|whom|how)(?:'s)?\b\s*(?:is|are|was|were|did|do|does|has|have|had|can|could)?\s*(?:{_SUBJECT}\s+)?(?:{_SEEING}\s+)?"
 )
 
 
@@ -234,9 +248,16 @@ def _normalised(text: str) -> tuple[str, tuple[str, ...]]:
     asked = re.sub(r"[?!.;,:\s]+$", "", " ".join(asked.split()))
     # a greeting or remark before the question itself: keep the sentence that asks
     parts = [part.strip() for part in re.split(r"(?<=[?!.])\s+(?=[a-z])", asked) if part.strip()]
-    asking = [p for p in parts if _WHERE.search(p) or _WHEN.search(p) or _WHAT.search(p) or _AUXILIARY.search(p) or _REQUEST.search(p)]
+    asking = [part for part in parts if _asks(part)]
     chosen = asking[-1] if len(parts) > 1 and asking else asked
+    before, comma, after = chosen.partition(", ")
+    if comma and not _asks(_unwrapped(before)) and _asks(_unwrapped(after)):
+        chosen = after
     return re.sub(r"[?!.;,:\s]+$", "", chosen), quoted
+
+
+def _asks(text: str) -> bool:
+    return any(pattern.search(text) for pattern in (_WHERE, _WHEN, _WHAT, _AUXILIARY, _REQUEST, _COUNT, _DURATION))
 
 
 def _unwrapped(text: str) -> str:
@@ -325,29 +346,43 @@ def _excluded(text: str) -> tuple[tuple[str, ...], str]:
 
 def _phrase(text: str, kind: AnswerKind, requested: bool) -> str:
     """The target with its relation: the question less its grammar."""
+    allowed = kind is AnswerKind.BINARY and re.match(r"(?:can|could|may|should)\b", text) is not None
     if kind is AnswerKind.TEXT:
         text = _WH_AUX.sub("", text)
     elif not requested:
         text = _BE.sub("", text)
-    text = _LEAD.sub("", text)
-    text = _BE.sub("", text)
     before = ""
     while text != before:
         before = text
+        text = _LEAD.sub("", text)
+        text = _BE.sub("", text)
+        text = text if kind is AnswerKind.TEXT or allowed else _TRAVEL.sub("", text)
+        text = _SOMEWHERE.sub("", text)
+        text = re.sub(r"^(?:(?:if|whether)(?:\s+there\s+(?:is|are|was|were))?|use|buy|grab)\s+", "", text)
         text = _TAIL.sub("", text)
         text = re.sub(r"^(?:to|of|for|at|in|on|into|where|with)\s+", "", text)
         text = _ARTICLE.sub("", text).strip(" ,'-")
-    return text
+    if kind in (AnswerKind.TEXT, AnswerKind.COUNT) and (aside := _ASIDE.search(text)):
+        text = _TAIL.sub("", " ".join((text[: aside.start()] + " " + text[aside.end() :]).split())).strip()
+        text = re.sub(r"\s+(?:go(?: through)?|going|enter|driving|walking|drive|walk|on|doing)$", "", text)
+        text = re.sub(r"\s+(?:go(?: through)?|going|enter|driving|walking|drive|walk|on|doing)$", "", text)
+    return "" if text in _VAGUE else text
 
 
 def _related(phrase: str) -> tuple[str, Relation | None]:
     """Splits "the bin near the stairs" in two; "with" and "of" stay, for they describe the thing itself."""
     found = _RELATION.search(f" {phrase}")
-    if not found or found.start() == 0:
+    if not found:
         return phrase, None
+    if found.start() == 0:
+        return _ARTICLE.sub("", found["object"].strip()), None
     target = phrase[: found.start() - 1].strip()
     if not target:
         return phrase, None
+    if found["predicate"] == "in" and _WORN.search(found["object"]):
+        return phrase, None
+    if target in _VAGUE:
+        return _ARTICLE.sub("", found["object"].strip()), None
     said = " ".join(found["predicate"].split())
     objects = re.split(r"\s+and\s+", found["object"]) if said == "between" else [found["object"]]
     names = tuple(_ARTICLE.sub("", part.strip()) for part in objects if part.strip())
