@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -52,7 +53,7 @@ def test_help_lists_every_verb_that_is_there(capsys: pytest.CaptureFixture[str])
     shown = capsys.readouterr().out
     files = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
     for verb in set(cli.VERBS) & files:
-        assert f"\n    {verb.rstrip('_')} " in shown
+        assert re.search(rf"^ +{verb.rstrip('_')}\b", shown, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

@@ -164,12 +164,12 @@ def test_forgetting_waits_for_no_builder(db: Path, capsys: pytest.CaptureFixture
 def test_a_view_is_added_beside_the_others(db: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["associate", "--memory", db, "--with", "hybrid", "--text-encoder", "none"]
     with MemoryReader.open(db) as reader:
-        before = list(reader.entities("proximity"))
+        before = [(entity.entity_id, entity.observation_count) for entity in reader.entities("proximity")]
     assert run(*arguments) == 0
     assert capsys.readouterr().out == f"{db}: view 'hybrid' was added: 3 entities from 4 observations\n"
     with MemoryReader.open(db) as reader:
         assert sorted(entity.label for entity in reader.entities("hybrid")) == ["cat", "cup", "person"]
-        assert list(reader.entities("proximity")) == before
+        assert [(entity.entity_id, entity.observation_count) for entity in reader.entities("proximity")] == before
     assert run(*arguments) == 0
     assert "view 'hybrid' is up to date: 3 entities" in capsys.readouterr().out
 
