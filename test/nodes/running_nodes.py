@@ -60,7 +60,7 @@ class NodeProcess:
         for name, value in parameters.items():
             text = str(value).lower() if isinstance(value, bool) else str(value)
             arguments += ["-p", f"{name.replace('__', '.')}:={text}"]
-        path = Path(script) if script.endswith(".py") else ROOT / "scripts" / script
+        path = Path(__file__).parent / script if script.endswith(".py") else ROOT / "scripts" / script
         self.lines: list[str] = []
         self.changed = threading.Condition()
         self.process = subprocess.Popen(

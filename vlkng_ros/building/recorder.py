@@ -29,6 +29,7 @@ class KeyframeRecorder(Generic[T]):
         rgb_of: turns a frame as it arrived into RGB; raises ``ImageError``.
         camera_in_base: the optical frame on the robot for a frame, or None where it is not known.
         on_stored: called with each keyframe once it is on disk.
+        map_id: the map that poses are in; None takes it from ``config``.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class KeyframeRecorder(Generic[T]):
         rgb_of: Callable[[T], Image],
         camera_in_base: Callable[[int, T], Pose | None],
         on_stored: Callable[[Keyframe], None] = lambda keyframe: None,
+        map_id: str | None = None,
     ) -> None:
         self.selector = selector
         self.builder = builder
@@ -52,7 +54,7 @@ class KeyframeRecorder(Generic[T]):
         self._rgb_of = rgb_of
         self._camera_in_base = camera_in_base
         self._on_stored = on_stored
-        self._map_id = config.robot.map_id
+        self._map_id = config.robot.map_id if map_id is None else map_id
         self._session_open = False
 
     def handle(self, event: Event) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from std_msgs.msg import String
 
 from vlkng_ros.building.camera_mount import camera_in_base
 from vlkng_ros.building.health import Problem
@@ -60,6 +63,8 @@ class BuilderNode(ManagedNode):
         self._poses: PoseInput | None = None
         self._health: BuilderHealth | None = None
         self._markers: ObjectMarkers | None = None
+        self._current_map: Any = None
+        self._map_id = ""
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
         self._inbox = Inbox()
@@ -79,7 +84,9 @@ class BuilderNode(ManagedNode):
         if self._transforms is None and "tf" in (config.pose.source, config.camera.extrinsics):
             self._transforms = open_transforms(self)
         self._writer = open_writer(config, wait_s=LOCK_WAIT_S)
-        self.get_logger().info(f"memory: {self._writer.path}")
+        # Without a name each start is a map of its own, whose name query_node hears on current_map.
+        self._map_id = config.robot.map_id or f"unnamed-{uuid.uuid4().hex[:12]}"
+        self.get_logger().info(f"memory: {self._writer.path}, map '{self._map_id}'")
         if config.perception.backend != "none":
             self.get_logger().info(f"loading the model ({config.perception.backend})")
             self._worker = PerceptionWorker(config.perception, factory=self.backend_factory)
@@ -112,7 +119,10 @@ class BuilderNode(ManagedNode):
             rgb_of=rgb_of,
             camera_in_base=self._camera_mount(),
             on_stored=self._publish_stored,
+            map_id=self._map_id,
         )
+        self._current_map = self.create_publisher(String, "current_map", keep_last(1, reliable=True, latched=True))
+        self._current_map.publish(String(data=self._map_id))
         self._markers = ObjectMarkers(self, self._writer.path, config)
         if config.pose.source == "topic":
             self._poses = PoseInput(
@@ -143,6 +153,9 @@ class BuilderNode(ManagedNode):
             self._thread.join(timeout=30.0)
         if self._markers is not None:
             self._markers.close()
+        if self._current_map is not None:
+            self.destroy_publisher(self._current_map)
+            self._current_map = None
         self._images = self._poses = self._thread = self._health = self._recorder = self._markers = None
 
     def cleanup(self) -> None:

@@ -1,0 +1,127 @@
+"""NavigateToPose servers that do what Nav2 does, well and badly."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+
+import rclpy
+from nav2_msgs.action import NavigateToPose
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor, ShutdownException
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+REACH, ABORT, REJECT, HANG, DEAF = "reach", "abort", "reject", "hang", "deaf"
+
+
+class FakeNav2(Node):
+    """Treats goal after goal as ``plan`` says; after its end as its last entry says.
+
+    ``reach`` and ``abort`` drive until the test calls ``arrive``, unless ``at_once``; ``hang`` never ends by itself;
+    ``deaf`` accepts only when the test calls ``arrive``, and then hangs.
+    """
+
+    def __init__(self, plan=(REACH,), *, at_once=True, refuse_cancel=False) -> None:
+        super().__init__("bt_navigator")
+        self.plan = list(plan)
+        self.goals: list[NavigateToPose.Goal] = []
+        self.cancelled = 0
+        self.changed = threading.Condition()
+        self._at_once = at_once
+        self._refuse_cancel = refuse_cancel
+        self._go_on = threading.Event()
+        self._group = ReentrantCallbackGroup()
+        self._server = ActionServer(
+            self,
+            NavigateToPose,
+            "navigate_to_pose",
+            self._execute,
+            goal_callback=self._on_goal,
+            cancel_callback=self._on_cancel,
+            callback_group=self._group,
+        )
+
+    def _behaviour(self, number: int) -> str:
+        return self.plan[min(number, len(self.plan) - 1)]
+
+    def _on_goal(self, goal) -> GoalResponse:
+        with self.changed:
+            self.goals.append(goal)
+            self.changed.notify_all()
+        if self._behaviour(len(self.goals) - 1) == DEAF:
+            self._go_on.wait(timeout=60.0)
+        rejected = self._behaviour(len(self.goals) - 1) == REJECT
+        return GoalResponse.REJECT if rejected else GoalResponse.ACCEPT
+
+    def _on_cancel(self, handle) -> CancelResponse:
+        if self._refuse_cancel:
+            return CancelResponse.REJECT
+        self.cancelled += 1
+        self._go_on.set()
+        return CancelResponse.ACCEPT
+
+    def arrive(self) -> None:
+        """End the drive under way as planned."""
+        self._go_on.set()
+
+    def _execute(self, handle):
+        behaviour = self._behaviour(len(self.goals) - 1)
+        feedback = NavigateToPose.Feedback()
+        feedback.distance_remaining = 3.5
+        feedback.number_of_recoveries = 1
+        handle.publish_feedback(feedback)
+        if behaviour in (HANG, DEAF) or not self._at_once:
+            self._go_on.clear()
+            self._go_on.wait(timeout=120.0)
+        result = NavigateToPose.Result()
+        if handle.is_cancel_requested:
+            handle.canceled()
+        elif behaviour == ABORT:
+            result.error_code = 207
+            result.error_msg = "no path"
+            handle.abort()
+        else:
+            handle.succeed()
+        return result
+
+    def destroy_node(self) -> None:
+        self._go_on.set()
+        self._server.destroy()
+        super().destroy_node()
+
+
+class Nav2InThread:
+    """Spins a server until the test ends, or until it goes away in mid-drive."""
+
+    def __init__(self, node: FakeNav2) -> None:
+        self.node = node
+        self._executor = MultiThreadedExecutor(num_threads=4)
+        self._executor.add_node(node)
+        self._thread = threading.Thread(target=self._spin, daemon=True)
+        self._thread.start()
+
+    def _spin(self) -> None:
+        with contextlib.suppress(ExternalShutdownException, ShutdownException):
+            self._executor.spin()
+
+    def stop(self) -> None:
+        self.node.arrive()
+        self._executor.shutdown(timeout_sec=5.0)
+        self._thread.join(timeout=10.0)
+        self.node.destroy_node()
+
+
+if __name__ == "__main__":
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    server = FakeNav2((HANG,))
+
+    def say_when_heard():
+        if server.count_clients("/navigate_to_pose/_action/send_goal"):
+            print("heard a client", flush=True)
+
+    server.create_timer(0.2, say_when_heard)
+    executor = MultiThreadedExecutor(num_threads=4)
+    executor.add_node(server)
+    executor.spin()
