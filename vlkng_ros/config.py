@@ -160,7 +160,7 @@ class PerceptionConfig:
     backend: str = _param(
         "florence2",
         "what describes keyframes",
-        choices=("florence2", "opencv_dnn", "vlm_server", "recorded", "none"),
+        choices=("florence2", "opencv_dnn", "qwen_vl", "vlm_server", "recorded", "none"),
     )
     model: str = _param("", "hub id, folder or file of the model; empty: the backend's default")
     device: str = _param("auto", "where the model runs; auto: cuda where there is one", choices=("auto", "cpu", "cuda"))

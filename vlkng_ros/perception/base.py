@@ -121,6 +121,12 @@ def _florence2(config: PerceptionConfig) -> PerceptionBackend:
     return Florence2(config)
 
 
+def _qwen_vl(config: PerceptionConfig) -> PerceptionBackend:
+    from vlkng_ros.perception.qwen_vl import QwenVl
+
+    return QwenVl(config)
+
+
 def _vlm_server(config: PerceptionConfig) -> PerceptionBackend:
     from vlkng_ros.perception.vlm_server import VlmServer
 
@@ -137,6 +143,7 @@ def _recorded(config: PerceptionConfig) -> PerceptionBackend:
 _OPENERS: Mapping[str, Callable[[PerceptionConfig], PerceptionBackend]] = {
     "florence2": _florence2,
     "opencv_dnn": _opencv_dnn,
+    "qwen_vl": _qwen_vl,
     "vlm_server": _vlm_server,
     "recorded": _recorded,
     "none": lambda config: NoPerception(),

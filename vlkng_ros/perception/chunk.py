@@ -54,8 +54,10 @@ class ChunkDescriber:
         self._prompt(CHUNK_SIZE)
         self._repair_prompt.filled(problem="")
 
-    def describe(self, frames: Sequence[Frame]) -> list[Perception]:
+    def describe(self, frames: Sequence[Frame], seen_px: Sequence[tuple[int, int]] = ()) -> list[Perception]:
         """A perception a frame; ids of things are common to the chunk.
+
+        ``seen_px`` are the sizes ``(width, height)`` of the pictures as the model saw them, where they were resized.
 
         Raises:
             ModelOutputError: two replies could not be used. The worker then describes the frames one by one.
@@ -64,7 +66,7 @@ class ChunkDescriber:
         turns: list[Turn] = [("user", self._prompt(len(frames)))]
         reply = self._generate(frames, turns)
         try:
-            return self._perceptions(reply, frames)
+            return self._perceptions(reply, frames, seen_px)
         except ModelOutputError as error:
             self._counters["retried_replies"] += 1
             turns += [
@@ -72,14 +74,16 @@ class ChunkDescriber:
                 ("user", self._repair_prompt.filled(problem=str(error))),
             ]
         try:
-            return self._perceptions(self._generate(frames, turns), frames)
+            return self._perceptions(self._generate(frames, turns), frames, seen_px)
         except ModelOutputError as error:
             raise ModelOutputError(f"{self._source.backend}: {self._source.model}, asked twice: {error}") from error
 
-    def _perceptions(self, reply: Reply, frames: Sequence[Frame]) -> list[Perception]:
+    def _perceptions(
+        self, reply: Reply, frames: Sequence[Frame], seen_px: Sequence[tuple[int, int]]
+    ) -> list[Perception]:
         if reply.cut_off:
             self._counters["cut_off_replies"] += 1
-        perceptions = parse_chunk_reply(reply.text, frames, self._source, self._counters)
+        perceptions = parse_chunk_reply(reply.text, frames, self._source, self._counters, seen_px)
         if self._geometric_relations:
             perceptions = [p if p.relations else replace(p, relations=relations_of(p.detections)) for p in perceptions]
         return perceptions

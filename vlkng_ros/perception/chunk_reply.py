@@ -86,6 +86,8 @@ REPLY_SCHEMA: Mapping[str, Any] = _object(
 
 @dataclass(slots=True)
 class _FrameParts:
+    size_px: tuple[int, int]
+    seen_px: tuple[int, int]
     detections: list[Detection] = field(default_factory=list)
     caption: str = ""
 
@@ -109,8 +111,16 @@ class Source:
     pixels: bool = False
 
 
-def parse_chunk_reply(reply: str, frames: Sequence[Frame], source: Source, counters: Counter[str]) -> list[Perception]:
+def parse_chunk_reply(
+    reply: str,
+    frames: Sequence[Frame],
+    source: Source,
+    counters: Counter[str],
+    seen_px: Sequence[tuple[int, int]] = (),
+) -> list[Perception]:
     """A perception for every frame of the chunk, in order.
+
+    ``seen_px`` are the sizes ``(width, height)`` that pixels refer to, where the model saw resized pictures.
 
     Counts ``repaired_replies``, ``malformed_objects``, ``malformed_ids``, ``duplicate_ids``, ``malformed_boxes``,
     ``malformed_relations`` and what ``boxes.tidy`` counts.
@@ -121,12 +131,15 @@ def parse_chunk_reply(reply: str, frames: Sequence[Frame], source: Source, count
     data, repaired = find_json(reply, lambda value: isinstance(value, dict) and isinstance(value.get("objects"), list))
     if repaired:
         counters["repaired_replies"] += 1
-    parts = [_FrameParts() for _ in frames]
+    parts = [
+        _FrameParts(frame.size_px, seen)
+        for frame, seen in zip(frames, seen_px or [frame.size_px for frame in frames], strict=True)
+    ]
     objects = data["objects"][:MAX_OBJECTS]
     owners: dict[str, str] = {}
     problems: list[str] = []
     for item in objects:
-        if problem := _add_object(item, frames, parts, owners, source, counters):
+        if problem := _add_object(item, parts, owners, source, counters):
             counters["malformed_objects"] += 1
             problems.append(problem)
     if problems and len(problems) == len(objects):
@@ -154,7 +167,6 @@ def parse_chunk_reply(reply: str, frames: Sequence[Frame], source: Source, count
 
 def _add_object(
     item: object,
-    frames: Sequence[Frame],
     parts: Sequence[_FrameParts],
     owners: dict[str, str],
     source: Source,
@@ -173,10 +185,10 @@ def _add_object(
     elif owners.setdefault(local_id, label) != label:  # another kind of thing has that id already
         counters["duplicate_ids"] += 1
         local_id = ""
-    known = len(frames)
+    known = len(parts)
     placed = 0
     for number, corners in _boxes_by_frame(item.get("boxes")):
-        box = _box_px(corners, frames[number - 1].size_px, source.pixels) if 1 <= number <= known else None
+        box = _box_px(corners, parts[number - 1], source.pixels) if 1 <= number <= known else None
         if box is None:
             counters["malformed_boxes"] += 1
             continue
@@ -212,17 +224,21 @@ def _boxes_by_frame(value: object) -> list[tuple[int, list[Any]]]:
     return found
 
 
-def _box_px(corners: list[Any], size_px: tuple[int, int], pixels: bool) -> BoxPx | None:
+def _box_px(corners: list[Any], part: _FrameParts, pixels: bool) -> BoxPx | None:
     numbers = [float(c) for c in corners if isinstance(c, int | float) and not isinstance(c, bool)]
     if len(numbers) != 4 or len(corners) != 4:
         return None
-    width, height = size_px
-    if not pixels:
-        if max(numbers) > 1000.0 or min(numbers) < 0.0:
-            return None  # written in some other unit: better no box than a wrong one
-        scale = 1.0 if max(numbers) <= 1.0 else 1000.0
-        numbers = [numbers[i] * (width, height)[i % 2] / scale for i in range(4)]
-    return clip_box(numbers, width, height)
+    if pixels:
+        units: tuple[float, float] = part.seen_px
+    elif max(numbers) > 1000.0 or min(numbers) < 0.0:
+        return None  # written in some other unit: better no box than a wrong one
+    else:
+        units = (1.0, 1.0) if max(numbers) <= 1.0 else (1000.0, 1000.0)
+    width, height = part.size_px
+    scale_x, scale_y = width / units[0], height / units[1]
+    return clip_box(
+        (numbers[0] * scale_x, numbers[1] * scale_y, numbers[2] * scale_x, numbers[3] * scale_y), width, height
+    )
 
 
 def _attributes(item: Mapping[str, Any]) -> dict[str, str]:

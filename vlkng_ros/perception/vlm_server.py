@@ -21,6 +21,8 @@ from vlkng_ros.perception.chunk_reply import REPLY_SCHEMA, Source
 from vlkng_ros.types import Perception
 
 JPEG_QUALITY = 85
+PIXEL_STEP = 28
+"""Qwen2.5-VL's patches of 14 pixels, merged two by two."""
 PROBE_TIMEOUT_S = 2.0
 BUDGET_SHARE = 0.9
 """Of the worker's time-out: a server that is slow is reported by us before the worker takes us for hung."""
@@ -50,7 +52,8 @@ class VlmServer:
         self.counters: Counter[str] = Counter()
         self._config = config
         self._deadline = 0.0
-        source = Source(self.name, self.model, writes_pixels(config.box_units, config.model))
+        self._pixels = writes_pixels(config.box_units, config.model)
+        source = Source(self.name, self.model, self._pixels)
         self._describer = ChunkDescriber(
             self._generate,
             source,
@@ -70,7 +73,7 @@ class VlmServer:
             ModelError: the server refuses the request.
         """
         self._deadline = time.monotonic() + BUDGET_SHARE * self._config.timeout_s
-        return self._describer.describe(frames)
+        return self._describer.describe(frames, [sent_size_px(frame, self._pixels) for frame in frames])
 
     def close(self) -> None:
         """Closes the connections."""
@@ -93,7 +96,7 @@ class VlmServer:
 
     def _generate(self, frames: Sequence[Frame], turns: Sequence[Turn]) -> Reply:
         return self._client.complete(
-            chat_messages(frames, turns),
+            chat_messages(frames, turns, self._pixels),
             timeout_s=max(0.1, self._deadline - time.monotonic()),
             temperature=self._config.temperature,
             max_tokens=self._config.max_new_tokens or MAX_NEW_TOKENS,
@@ -101,22 +104,35 @@ class VlmServer:
         )
 
 
-def chat_messages(frames: Sequence[Frame], turns: Sequence[Turn]) -> list[dict[str, Any]]:
+def chat_messages(frames: Sequence[Frame], turns: Sequence[Turn], pixels: bool = False) -> list[dict[str, Any]]:
     """Turns as chat messages, the frames before the first one's text, each under its number."""
     (first_role, first_text), *rest = turns
     parts: list[dict[str, Any]] = []
     for number, frame in enumerate(frames, start=1):
         parts.append({"type": "text", "text": f"Frame {number}:"})
-        parts.append({"type": "image_url", "image_url": {"url": _data_url(frame)}})
+        parts.append({"type": "image_url", "image_url": {"url": _data_url(frame, sent_size_px(frame, pixels))}})
     parts.append({"type": "text", "text": first_text})
     messages: list[dict[str, Any]] = [{"role": first_role, "content": parts}]
     return messages + [{"role": role, "content": text} for role, text in rest]
 
 
-def _data_url(frame: Frame) -> str:
+def sent_size_px(frame: Frame, pixels: bool) -> tuple[int, int]:
+    """Size ``(width, height)`` that a frame is sent in.
+
+    Models that write boxes in pixels mean those of the picture after they resized it, to multiples of 28; so it is
+    sent in such a size, and nothing is left to resize.
+    """
+    if not pixels:
+        return frame.size_px
+    width, height = frame.size_px
+    return max(1, round(width / PIXEL_STEP)) * PIXEL_STEP, max(1, round(height / PIXEL_STEP)) * PIXEL_STEP
+
+
+def _data_url(frame: Frame, size_px: tuple[int, int]) -> str:
     import cv2
 
-    encoded, jpeg = cv2.imencode(".jpg", frame.image[:, :, ::-1], [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
+    image = frame.image if size_px == frame.size_px else cv2.resize(frame.image, size_px, interpolation=cv2.INTER_AREA)
+    encoded, jpeg = cv2.imencode(".jpg", image[:, :, ::-1], [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
     if not encoded:
         raise ModelError(f"vlm_server: the image of keyframe {frame.keyframe_id} cannot be encoded as JPEG")
     return "data:image/jpeg;base64," + base64.b64encode(jpeg.tobytes()).decode("ascii")
