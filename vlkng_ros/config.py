@@ -210,6 +210,9 @@ class PerceptionConfig:
     geometric_relations: bool = _param(
         True, "relations from the boxes (left of, above, on, inside, next to) where the model gives none"
     )
+    crop_model: str = _param(
+        "", "SigLIP or SigLIP2 that embeds every box for visual search, by hub id or folder; empty: none"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,6 +204,8 @@ class Perception:
     """What the chunk that this keyframe was described in shows altogether; empty where it was described alone."""
     chunk: tuple[int, ...] = ()
     """Ids of the keyframes described together: ``local_id`` names the same thing in all of them."""
+    visual_encoder: str = ""
+    """What made the detections' embeddings; vectors of different encoders are never compared."""
 
 
 class TextEncoder(Protocol):
