@@ -38,6 +38,8 @@ _vlkng_put_first LD_LIBRARY_PATH "$_vlkng_root/.ros/install/lib"
 for _vlkng_libs in "$_vlkng_root"/.ros/install/lib/python3.*/site-packages; do
   [ -d "$_vlkng_libs" ] && _vlkng_put_first PYTHONPATH "$_vlkng_libs"
 done
+# The sources come before their links in the overlay, so that a file made since the last build is seen too.
+_vlkng_put_first PYTHONPATH "$_vlkng_root"
 _vlkng_put_first PATH "$_vlkng_root/.venv/bin"
 export VIRTUAL_ENV="$_vlkng_root/.venv"
 export ROS_AUTOMATIC_DISCOVERY_RANGE="${ROS_AUTOMATIC_DISCOVERY_RANGE:-LOCALHOST}"
