@@ -319,6 +319,18 @@ class GalleryRobotConfig:
     gallery: GalleryConfig = GalleryConfig()
 
 
+@dataclass(frozen=True, slots=True)
+class BagPlayerConfig:
+    """Parameters of ``bag_player``."""
+
+    bag: str = _param("", "the bag's folder, or its .mcap or .db3 file")
+    rate: float = _param(1.0, "recorded seconds in a real one", low=0.001, high=1000.0)
+    loop: bool = _param(False, "start again at the end")
+    wait_for_subscribers_s: float = _param(
+        3.0, "hold the start until the bag's topics are subscribed to, at most this long", unit="s", low=0.0, high=3600.0
+    )
+
+
 def parameters_of(config: type[Any]) -> dict[str, Parameter]:
     """Every parameter of a configuration by its flat name, in order of declaration."""
     return {parameter.name: parameter for parameter in _walk(config, "")}
