@@ -53,8 +53,11 @@ class PerceptionBackend(Protocol):
     """Whether the frames of a batch are described together, as one chunk; the worker then waits for it to fill."""
     min_score: float
     """Detections below are dropped, where the model gives scores. May be set at any time."""
-    counters: Counter[str]
-    """What was mended or dropped since the backend was opened, by reason."""
+
+    @property
+    def counters(self) -> Counter[str]:
+        """What was mended or dropped since the backend was opened, by reason."""
+        ...
 
     def describe(self, frames: Sequence[Frame]) -> list[Perception]:
         """One perception a frame, in order; boxes in pixels of the frame's image.
@@ -102,6 +105,14 @@ def open_backend(config: PerceptionConfig) -> PerceptionBackend:
     if opener is None:
         raise ConfigError(f"perception.backend: '{config.backend}' is not one of {', '.join(sorted(_OPENERS))}")
     backend = opener(config)
+    # A recording was completed when it was made; "none" has nothing to complete.
+    relations = config.geometric_relations and config.backend not in ("recorded", "none")
+    if relations or config.crop_model:
+        from vlkng_ros.perception.completed import Completed
+        from vlkng_ros.perception.siglip import Siglip
+
+        crops = Siglip(config.crop_model, device=config.device, dtype=config.dtype) if config.crop_model else None
+        backend = Completed(backend, geometric_relations=relations, crops=crops)
     if config.record:
         from vlkng_ros.perception.recorded import Recorder
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from vlkng_ros.chat import Reply, load_prompt
 from vlkng_ros.errors import ModelOutputError
 from vlkng_ros.perception.base import Frame
 from vlkng_ros.perception.chunk_reply import Source, parse_chunk_reply
-from vlkng_ros.perception.relations import relations_of
 from vlkng_ros.types import Perception
 
 CHUNK_SIZE = 8
@@ -36,7 +34,6 @@ class ChunkDescriber:
         counters: Counter[str],
         *,
         prompts_folder: str = "",
-        geometric_relations: bool = True,
     ) -> None:
         """Reads the prompts.
 
@@ -46,7 +43,6 @@ class ChunkDescriber:
         self._generate = generate
         self._source = source
         self._counters = counters
-        self._geometric_relations = geometric_relations
         names = ("describe_chunk", "describe_frame", "repair_reply")
         self._chunk_prompt, self._frame_prompt, self._repair_prompt = (
             load_prompt(PROMPTS, name, prompts_folder) for name in names
@@ -83,10 +79,7 @@ class ChunkDescriber:
     ) -> list[Perception]:
         if reply.cut_off:
             self._counters["cut_off_replies"] += 1
-        perceptions = parse_chunk_reply(reply.text, frames, self._source, self._counters, seen_px)
-        if self._geometric_relations:
-            perceptions = [p if p.relations else replace(p, relations=relations_of(p.detections)) for p in perceptions]
-        return perceptions
+        return parse_chunk_reply(reply.text, frames, self._source, self._counters, seen_px)
 
     def _prompt(self, frame_count: int) -> str:
         units = "pixels of the picture" if self._source.pixels else "thousandths of the picture's width and height"

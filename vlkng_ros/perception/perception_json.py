@@ -28,6 +28,8 @@ def perception_to_json(perception: Perception) -> Json:
         data["summary"] = perception.summary
     if perception.chunk:
         data["chunk"] = list(perception.chunk)
+    if perception.visual_encoder:
+        data["visual_encoder"] = perception.visual_encoder
     return data
 
 
@@ -57,6 +59,7 @@ def perception_from_json(data: object) -> Perception:
         model=_text(fields, "model"),
         summary=_text(fields, "summary"),
         chunk=tuple(chunk),
+        visual_encoder=_text(fields, "visual_encoder"),
     )
 
 

@@ -25,6 +25,7 @@ from vlkng_ros.perception.torch_runtime import (
     HalvingBatches,
     free_gpu_memory,
     hide_progress_bars,
+    image_processor_options,
     pick_device,
     pick_dtype,
 )
@@ -70,7 +71,6 @@ class QwenVl:
             Source(self.name, self.model, pixels),
             self.counters,
             prompts_folder=config.prompts_folder,
-            geometric_relations=config.geometric_relations,
         )
         self._warm_up()
 
@@ -184,13 +184,6 @@ def _chat_template(tokenizer: Any, folder: Path) -> str:
     raise ModelError(f"qwen_vl: {folder} holds no chat template")
 
 
-def _without_torchvision() -> dict[str, Any]:
-    """How this version of transformers is asked for an image processor that needs PIL alone."""
-    import transformers
-
-    return {"backend": "pil"} if int(transformers.__version__.split(".")[0]) >= 5 else {"use_fast": False}
-
-
 def _load(folder: Path, device: str, dtype: Any) -> tuple[Any, Any, Any]:
     try:
         from transformers import AutoConfig, AutoImageProcessor, AutoModelForImageTextToText, AutoTokenizer
@@ -207,7 +200,7 @@ def _load(folder: Path, device: str, dtype: Any) -> tuple[Any, Any, Any]:
             folder, dtype=dtype, local_files_only=True, output_loading_info=True
         )
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        image_processor = AutoImageProcessor.from_pretrained(folder, local_files_only=True, **_without_torchvision())
+        image_processor = AutoImageProcessor.from_pretrained(folder, local_files_only=True, **image_processor_options())
         net.to(device).eval()
     except ModelError:
         raise

@@ -116,13 +116,17 @@ class Recorder:
         self.model = backend.model
         self.batch_size = backend.batch_size
         self.chunked = backend.chunked
-        self.counters = backend.counters
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._file = self._path.open("a+b")
             _cut_partial_line(self._file)
         except OSError as error:
             raise RecordingError(f"recording {self._path}: cannot be written: {error.strerror}") from error
+
+    @property
+    def counters(self) -> Counter[str]:
+        """The wrapped backend's."""
+        return self._backend.counters
 
     @property
     def min_score(self) -> float:

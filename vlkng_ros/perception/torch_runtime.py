@@ -49,6 +49,13 @@ def hide_progress_bars() -> None:
     transformers_logging.disable_progress_bar()
 
 
+def image_processor_options() -> dict[str, Any]:
+    """How this version of transformers is asked for an image processor that needs PIL alone, not torchvision."""
+    import transformers
+
+    return {"backend": "pil"} if int(transformers.__version__.split(".")[0]) >= 5 else {"use_fast": False}
+
+
 class HalvingBatches:
     """Runs batches, and after the GPU ran out of memory, smaller ones from then on."""
 

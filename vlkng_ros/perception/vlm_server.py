@@ -59,7 +59,6 @@ class VlmServer:
             source,
             self.counters,
             prompts_folder=config.prompts_folder,
-            geometric_relations=config.geometric_relations,
         )
         self._client = ChatClient(config.server_url, config.model, api_key_env=config.api_key_env)
         self._probe()

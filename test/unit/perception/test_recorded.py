@@ -34,6 +34,9 @@ FULL = Perception(
     relations=(RelationMention(0, "next to", 1),),
     backend="florence2",
     model="some/model",
+    summary="a kitchen",
+    chunk=(1, 2),
+    visual_encoder="siglip2:768",
 )
 
 
@@ -155,6 +158,7 @@ def test_of_two_lines_for_a_frame_the_later_holds(tmp_path: Path) -> None:
             "names detection 1, there are 1",
         ),
         ('{"stamp_ns": 1, "detections": [{"label": "a"}], "relations": [[0, "on"]]}', r"must be \[subject, predicate"),
+        ('{"stamp_ns": 1, "chunk": ["1"]}', "chunk must be a list of keyframe ids"),
     ],
 )
 def test_a_malformed_line_is_named_with_its_number(tmp_path: Path, line: str, reason: str) -> None:

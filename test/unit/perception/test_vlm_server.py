@@ -90,11 +90,25 @@ def test_the_reply_becomes_a_perception_a_frame_with_common_ids(server: ModelSer
     assert perceptions[2].chunk == (1, 2, 3)
 
 
-def test_where_the_model_gives_no_relations_the_boxes_do(server: ModelServer, backend: VlmServer) -> None:
+def test_where_the_model_gives_no_relations_the_boxes_do(server: ModelServer) -> None:
     table = {"id": "table_1", "type": "table", "boxes": {"1": [0, 598, 1000, 1000]}}
     cup = {"id": "cup_1", "type": "cup", "boxes": {"1": [288, 33, 685, 600]}}
     server.will(say(json.dumps({"objects": [cup, table]})))
-    assert backend.describe(frames(1))[0].relations == (RelationMention(0, "on", 1),)
+    for wanted, relations in ((True, (RelationMention(0, "on", 1),)), (False, ())):
+        opened = open_backend(config(server, geometric_relations=wanted))
+        assert opened.describe(frames(1))[0].relations == relations
+        opened.close()
+
+
+def test_where_boxes_are_pixels_the_picture_is_sent_in_a_size_that_stays_as_it_is(server: ModelServer) -> None:
+    server.will(say('{"objects": [{"id": "cup_1", "type": "cup", "boxes": {"1": [0, 0, 294, 196]}}]}'))
+    qwen = VlmServer(config(server, box_units="pixels"))
+    (perception,) = qwen.describe(frames(1))
+    qwen.close()
+    url = server.requests[0]["messages"][0]["content"][1]["image_url"]["url"]
+    sent = cv2.imdecode(np.frombuffer(base64.b64decode(url.partition(",")[2]), dtype=np.uint8), cv2.IMREAD_COLOR)
+    assert sent.shape == (392, 588, 3)
+    assert perception.detections[0].box_px == pytest.approx((0, 0, 300, 200))
 
 
 def test_a_single_frame_gets_the_prompt_for_one(server: ModelServer, backend: VlmServer) -> None:
