@@ -47,7 +47,9 @@ def cached_snapshot(hub_id: str) -> Path | None:
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     try:
-        folder = Path(snapshot_download(hub_id, local_files_only=True))
+        # Newer clients check a snapshot against the repository's listing: ask for what a model cannot do without.
+        needed = ["config.json", "*.safetensors"]
+        folder = Path(snapshot_download(hub_id, local_files_only=True, allow_patterns=needed))
     except LocalEntryNotFoundError:
         return None
     # A download that was broken off leaves the small files and no weights.
