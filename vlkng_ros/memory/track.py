@@ -27,8 +27,8 @@ PRIOR_INVERSE_DEPTH_DEVIATION = 0.5
 """Before any parallax: about 3 m away, infinity and 0.75 m are both within two deviations."""
 CUT_LOG_HEIGHT, CUT_LOG_HEIGHT_VARIANCE = 0.3, 0.5
 """By how much a thing is taller than what the image's border leaves of it, as a logarithm."""
-GATE = 16.0
-"""Squared Mahalanobis distance of a bearing beyond which it is no measurement of this object (4 sigma)."""
+GATE = 12.0
+"""Squared Mahalanobis distance of a bearing beyond which it is no measurement of this object."""
 SIZE_GATE = 12.0
 SURPRISING = 4.0
 """Squared distance beyond which an accepted bearing also makes the track less sure of itself."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from vlkng_ros.memory.position import PositionState
+from vlkng_ros.memory.visibility import Presence
 from vlkng_ros.types import EntityKind, EntityState, FloatArray, Keyframe, Observation, PositionEstimate, Vec3
 
 
@@ -45,6 +46,11 @@ class EntityRecord(Protocol):
     @property
     def place(self) -> PositionState:
         """What ``position`` comes from: the rays so far, also of an entity whose place is not known yet."""
+        ...
+
+    @property
+    def presence(self) -> Presence:
+        """From where it was seen, and how often it was missed since."""
         ...
 
     @property

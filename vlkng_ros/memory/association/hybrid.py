@@ -1,0 +1,162 @@
+"""The default associator: bearing, apparent size, triangulated place and appearance decide together.
+
+Each known entity near the robot predicts where its box should be, how tall, and how sure it is of that. A detection is
+the entity whose prediction makes it most likely, if that is likelier than a thing never seen before; all detections
+of a keyframe are matched at once, one to one. So two identical chairs side by side stay two, and one chair seen from
+two ends of a room stays one.
+
+What is left over may be a thing that was carried here. That is believed of an entity that is called the same and was
+missed where it should have been seen, the more so the more often and the longer it was not seen, and only where one
+candidate stands out. Otherwise it is new.
+
+Detections without a box, and cameras without intrinsics, fall back to the rule of ``proximity``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from vlkng_ros.memory.association.base import EntityRecord, View
+from vlkng_ros.memory.association.likelihood import (
+    IMPOSSIBLE,
+    appearance,
+    geometry,
+    new_density,
+    typical_height,
+)
+from vlkng_ros.memory.bearing import Bearing, CameraView, bearing_of, camera_view
+from vlkng_ros.memory.visibility import expected
+from vlkng_ros.types import NS_PER_S, BoxPx, Float64Array, Keyframe, Observation
+
+RADIUS_M = 10.0
+"""Entities further from the camera are not looked at."""
+LIKE_LABEL = 0.5
+"""Labels less similar than this are never the same thing; up to ``cosine``, geometry must make up for it."""
+UNLIKE_COST = 8.0
+FAMILIAR = 0.3
+"""What a tenfold number of sightings counts in favour of an entity, in units of log 10."""
+CARRIED_M = 25.0
+"""Things are not looked for further away than this when they may have been carried here."""
+MOVED_EVIDENCE = 3.0
+"""Evidence of absence (``Presence.evidence``) from which on a thing may have been carried elsewhere."""
+MOVED_DOUBT = 0.5
+"""Odds of all other candidates together against the best one, above which it is not believed."""
+
+
+class HybridAssociator:
+    """See the module. ``distance_m`` and ``cosine`` are those of the proximity rule; ``cosine`` makes labels alike."""
+
+    def __init__(self, *, distance_m: float = 5.0, cosine: float = 0.75, view: str = "hybrid") -> None:
+        self.view = view
+        self.distance_m = distance_m
+        self.cosine = cosine
+
+    def assign(
+        self, keyframe: Keyframe, observations: Sequence[Observation], view: View
+    ) -> Sequence[EntityRecord | None]:
+        """For each observation the entity that it most likely shows, or None for a new one."""
+        if not observations:
+            return []
+        camera = camera_view(keyframe)
+        bearings = [None if camera is None else bearing_of(camera, o.detection) for o in observations]
+        centre = keyframe.base_pose.position_m if camera is None else camera.centre_m
+        records = list(view.near(centre, RADIUS_M, keyframe.map_id))
+        scores = [
+            self._scores(keyframe, observation, bearing, records, view)
+            for observation, bearing in zip(observations, bearings, strict=True)
+        ]
+        decided = [records[j] if j >= 0 else None for j in match(np.array(scores).reshape(len(scores), len(records)))]
+        if camera is not None:
+            self._find_moved(keyframe, camera, observations, bearings, decided, view)
+        return decided
+
+    def _scores(
+        self,
+        keyframe: Keyframe,
+        observation: Observation,
+        bearing: Bearing | None,
+        records: Sequence[EntityRecord],
+        view: View,
+    ) -> list[float]:
+        """For each record the log odds of "this is what it shows" against "a thing never seen before"."""
+        detection = observation.detection
+        similar = [view.label_similarity(detection.label, record.label) for record in records]
+        alike = [record for record, similarity in zip(records, similar, strict=True) if similarity > self.cosine]
+        novelty = math.log(new_density(len(alike)))
+        typical = typical_height(alike)
+        scores = []
+        for record, similarity in zip(records, similar, strict=True):
+            score = IMPOSSIBLE
+            if similarity > LIKE_LABEL and detection.kind is record.kind:
+                if bearing is None or record.place.track is None:
+                    score = self._nearby(keyframe, record, similarity)
+                else:
+                    score = geometry(record, bearing, typical) - novelty
+                    score -= UNLIKE_COST * max(self.cosine - similarity, 0.0) / (self.cosine - LIKE_LABEL)
+                    score += FAMILIAR * math.log(min(record.observation_count, 20))
+                    score += appearance(detection.embedding, record.appearance)
+            scores.append(score)
+        return scores
+
+    def _nearby(self, keyframe: Keyframe, record: EntityRecord, similarity: float) -> float:
+        distance = math.dist(keyframe.base_pose.position_m, record.seen_from_m)
+        if distance > self.distance_m or similarity <= self.cosine:
+            return IMPOSSIBLE
+        return similarity + 1.0 - distance / self.distance_m
+
+    def _find_moved(
+        self,
+        keyframe: Keyframe,
+        camera: CameraView,
+        observations: Sequence[Observation],
+        bearings: Sequence[Bearing | None],
+        decided: list[EntityRecord | None],
+        view: View,
+    ) -> None:
+        """Gives what was left over to entities that were carried here, where the evidence says so."""
+        taken = {record.entity_id for record in decided if record is not None}
+        boxes = [o.detection.box_px for o in observations if o.detection.box_px is not None]
+        left = [i for i, record in enumerate(decided) if record is None and bearings[i] is not None]
+        around = list(view.near(camera.centre_m, CARRIED_M, keyframe.map_id)) if left else []
+        for i in left:
+            detection = observations[i].detection
+            candidates: list[tuple[float, float, EntityRecord]] = []
+            for record in around:
+                seconds = (keyframe.stamp_ns - record.last_seen_ns) / NS_PER_S
+                if record.entity_id in taken or record.kind is not detection.kind or seconds <= 0:
+                    continue
+                if view.label_similarity(detection.label, record.label) > self.cosine:
+                    evidence = _absence(record, camera, boxes, keyframe.stamp_ns)
+                    # How likely a thing was moved grows with the time since it was seen.
+                    weight = evidence + math.log(seconds) + appearance(detection.embedding, record.appearance)
+                    candidates.append((weight, evidence, record))
+            if not candidates:
+                continue
+            best, evidence, record = max(candidates, key=lambda candidate: candidate[0])
+            doubt = sum(math.exp(weight - best) for weight, _, _ in candidates) - 1.0
+            if evidence >= MOVED_EVIDENCE and doubt <= MOVED_DOUBT:
+                decided[i] = record
+                taken.add(record.entity_id)
+
+
+def match(scores: Float64Array) -> list[int]:
+    """For each row the column it is matched with, -1 for none: one to one, positive scores only, greatest sum."""
+    gain = np.maximum(scores, 0.0)
+    chosen = [-1] * len(scores)
+    if gain.any():
+        for i, j in zip(*linear_sum_assignment(gain, maximize=True), strict=True):
+            if gain[i, j] > 0:
+                chosen[int(i)] = int(j)
+    return chosen
+
+
+def _absence(record: EntityRecord, camera: CameraView, boxes: Sequence[BoxPx], stamp_ns: int) -> float:
+    """How strongly it is missed at its place, this keyframe included."""
+    presence = record.presence
+    if expected(presence, record.place, camera, boxes):
+        presence = presence.missed(camera, stamp_ns)
+    return presence.evidence

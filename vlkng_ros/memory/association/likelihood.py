@@ -1,0 +1,105 @@
+"""How well a box fits a known thing, against its being a thing never seen before: log likelihoods."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from vlkng_ros.memory import track as tracking
+from vlkng_ros.memory.association.base import EntityRecord
+from vlkng_ros.memory.bearing import Bearing, CameraView
+from vlkng_ros.memory.position import is_place
+from vlkng_ros.memory.track import Track
+from vlkng_ros.types import FloatArray
+
+IMPOSSIBLE = -1e6
+UNLIKELY = -30.0
+"""Below this a likelihood need not be looked into any further."""
+NEW_DENSITY = 0.02
+NEW_DENSITY_RARE = 0.002
+"""Expected new things of a kind per unit of normalised image area, for each one known hereabouts and one more; the
+second one of a kind is rarer than one more of many."""
+LOG_HEIGHT_SPREAD = 0.8
+"""Standard deviation of the apparent log height of things in general, which a new one's is taken from."""
+SIGHT_M = 2.0
+"""How far one goes, on average, until a thing is out of sight."""
+PARTLY_HIDDEN, PARTLY_HIDDEN_RATE = 0.25, 0.1
+"""How far the middle of a partly hidden thing's box is off, as a fraction of its width, and how often that is."""
+HEIGHT_SPREAD = 0.25
+"""Deviation of the log height of things of one kind."""
+APPEARANCE_MIDDLE, APPEARANCE_SLOPE, APPEARANCE_BOUND = 0.7, 10.0, 3.0
+"""Cosine of visual embeddings that says nothing, what one unit of it is worth, and the most that it can be worth."""
+
+
+def geometry(record: EntityRecord, bearing: Bearing, typical: tuple[float, float] | None) -> float:
+    """Log density of a box given that it shows this record, by direction and apparent height.
+
+    ``typical`` is what ``typical_height`` says of the kind.
+    """
+    best = IMPOSSIBLE
+    for track in (record.place.track, record.place.challenger):
+        if track is None:
+            continue
+        if typical is not None and not is_place(track):
+            track = tracking.with_height(track, typical)
+        value = box_density(track, bearing)
+        if value > UNLIKELY:
+            best = max(best, value - out_of_sight(record, track, bearing.camera))
+    return best
+
+
+def box_density(track: Track, bearing: Bearing) -> float:
+    """Log density of a box given a track, relative to the density of log heights of any new thing.
+
+    One box in ten is taken to be of a partly hidden thing, whose middle is not the thing's.
+    """
+    prediction = tracking.predict(track, bearing)
+    if prediction is None:
+        return IMPOSSIBLE
+    hidden = bearing.width * PARTLY_HIDDEN
+    value = max(
+        prediction.log_density(0.0) + math.log(1 - PARTLY_HIDDEN_RATE),
+        prediction.log_density(hidden * hidden) + math.log(PARTLY_HIDDEN_RATE),
+    )
+    value -= 0.5 * prediction.residual_size**2 / prediction.variance_size
+    if not bearing.cut_height:
+        value += math.log(LOG_HEIGHT_SPREAD) - 0.5 * math.log(prediction.variance_size)
+    return value
+
+
+def out_of_sight(record: EntityRecord, track: Track, camera: CameraView) -> float:
+    """How unlikely a free line of sight is, as a negative log probability; 0 where it was seen before from there."""
+    at = tracking.point(track)[0]
+    if record.presence.has_seen_from(camera, at):
+        return 0.0
+    return min(math.dist(at, camera.centre_m), math.dist(track.last_camera_m, camera.centre_m)) / SIGHT_M
+
+
+def typical_height(records: Sequence[EntityRecord]) -> tuple[float, float] | None:
+    """Median and variance of the log height of things of a kind, from those hereabouts whose place is known."""
+    heights = sorted(
+        math.log(height)
+        for record in records
+        if (track := record.place.track) is not None and is_place(track) and (height := tracking.height_m(track))
+    )
+    if not heights:
+        return None
+    middle = heights[len(heights) // 2]
+    # A kind's spread is taken as 25 % until its own is known.
+    spread = (HEIGHT_SPREAD**2 + sum((height - middle) ** 2 for height in heights)) / len(heights)
+    return middle, max(spread, HEIGHT_SPREAD**2)
+
+
+def new_density(known: int) -> float:
+    """Density of things never seen before among boxes of a kind of which ``known`` are about."""
+    return NEW_DENSITY_RARE if known <= 1 else NEW_DENSITY * (1 + known)
+
+
+def appearance(one: FloatArray | None, other: FloatArray | None) -> float:
+    """What the visual embeddings of two crops say for their being the same thing; 0 where one is missing."""
+    if one is None or other is None or one.shape != other.shape:
+        return 0.0
+    value = APPEARANCE_SLOPE * (float(np.dot(one, other)) - APPEARANCE_MIDDLE)
+    return min(max(value, -APPEARANCE_BOUND), APPEARANCE_BOUND)
