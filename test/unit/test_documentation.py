@@ -115,6 +115,19 @@ def test_every_extra_is_in_the_readme_and_no_other() -> None:
     assert _first_cells("Extras") == {key.value for key in extras.keys if isinstance(key, ast.Constant)}
 
 
+def test_every_message_that_troubleshooting_quotes_is_one_of_ours() -> None:
+    begin = README.index("\n## It does not work\n")
+    cells = re.findall(r"^\| ([^|]+) \|", README[begin : README.index("\n## ", begin + 1)], re.MULTILINE)
+    quoted = {part.strip() for cell in cells for text in re.findall(r"`([^`]+)`", cell) for part in text.split("...")}
+    source = "\n".join(
+        path.read_text(encoding="utf-8")
+        for folder, pattern in (("vlkng_ros", "*.py"), ("msg", "*.msg"))
+        for path in (ROOT / folder).rglob(pattern)
+    )
+    foreign = {"error: externally-managed-environment", "ModuleNotFoundError: vlkng_ros.msg"}
+    assert sorted(text for text in quoted - foreign if text not in source) == []
+
+
 def test_every_picture_and_file_that_the_readme_links_is_there() -> None:
     links = [link for link in re.findall(r"\]\(([^)#]+)\)", README) if "://" not in link]
     assert [link for link in links if not (ROOT / link).exists()] == []
