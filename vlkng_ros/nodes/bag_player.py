@@ -52,15 +52,15 @@ class BagPlayer(Node):
         if not self.config.bag:
             raise BagError("bag_player: parameter 'bag' is empty; give the bag's folder, or its .mcap or .db3 file")
         self._bag = Bag.open(Path(self.config.bag).expanduser())
-        self._publishers: dict[str, Publisher] = {}
+        self._outputs: dict[str, Publisher] = {}
         for topic in self._bag.topics:
             self._add_publisher(topic)
-        if not self._publishers:
+        if not self._outputs:
             self._bag.close()
             raise BagError(f"{self._bag.path}: none of its message types is installed here")
-        self._clock = None
-        if not brings_a_clock(self._publishers):
-            self._clock = self.create_publisher(Clock, CLOCK, keep_last(10, reliable=True))
+        self._ticker = None
+        if not brings_a_clock(self._outputs):
+            self._ticker = self.create_publisher(Clock, CLOCK, keep_last(10, reliable=True))
         self._stop = threading.Event()
         self._said = 0
         self._thread = threading.Thread(target=self._play, name="player", daemon=True)
@@ -85,7 +85,7 @@ class BagPlayer(Node):
             self.get_logger().warning(f"{topic.name} is not played: {topic.msgtype} is not installed")
             return
         qos = keep_last(100, reliable=True, latched=topic.latched or topic.name.endswith("tf_static"))
-        self._publishers[topic.name] = self.create_publisher(kind, topic.name, qos)
+        self._outputs[topic.name] = self.create_publisher(kind, topic.name, qos)
 
     def _play(self) -> None:
         try:
@@ -93,7 +93,7 @@ class BagPlayer(Node):
             played = 0
             while not self._stop.is_set():
                 played += play(
-                    self._bag.messages(list(self._publishers)),
+                    self._bag.messages(list(self._outputs)),
                     self._publish,
                     self._tick,
                     rate=self.config.rate,
@@ -113,7 +113,7 @@ class BagPlayer(Node):
         known = 0
         while not self._stop.is_set():
             now = time.monotonic()
-            count = sum(publisher.get_subscription_count() for publisher in self._publishers.values())
+            count = sum(publisher.get_subscription_count() for publisher in self._outputs.values())
             if count != known:
                 known, changed = count, now
             if (known and now - changed >= SETTLED_S) or now - begin >= self.config.wait_for_subscribers_s:
@@ -121,11 +121,11 @@ class BagPlayer(Node):
             self._stop.wait(0.05)
 
     def _publish(self, message: BagMessage) -> None:
-        self._publishers[message.topic].publish(message.data)
+        self._outputs[message.topic].publish(message.data)
 
     def _tick(self, stamp_ns: int) -> None:
-        if self._clock is not None:
-            self._clock.publish(Clock(clock=time_of(stamp_ns)))
+        if self._ticker is not None:
+            self._ticker.publish(Clock(clock=time_of(stamp_ns)))
 
     def _say_problems(self) -> None:
         problems = self._bag.problems
