@@ -27,6 +27,8 @@ from vlkng_ros.types import (
     TextEncoder,
 )
 
+PRESETS = parameters_of(RetrievalConfig)["preset"].choices
+
 
 class Stopwatch:
     """Milliseconds by stage, in the order in which stages end."""
@@ -55,7 +57,9 @@ class MemoryQuery:
         config: preset, number of keyframes, the border of "I have not seen".
     """
 
-    def __init__(self, reader: MemoryReader, encoder: TextEncoder | None, config: RetrievalConfig | None = None) -> None:
+    def __init__(
+        self, reader: MemoryReader, encoder: TextEncoder | None, config: RetrievalConfig | None = None
+    ) -> None:
         self._reader = reader
         self._config = config if config is not None else RetrievalConfig()
         self._retriever = Retriever(reader, encoder)
@@ -87,7 +91,9 @@ class MemoryQuery:
         watch.lap("refresh")
         table = self._reader.frames()
         if not len(table):
-            return _nothing(query, AnswerStatus.EMPTY_MEMORY, "The memory is empty: nothing has been recorded yet.", preset, watch)
+            return _nothing(
+                query, AnswerStatus.EMPTY_MEMORY, "The memory is empty: nothing has been recorded yet.", preset, watch
+            )
         newest = int(table.stamps_ns[-1])
         as_of_ns = newest if question.as_of_ns is None else question.as_of_ns
         whole = self._retriever.scene(question.since_ns, as_of_ns)
@@ -97,8 +103,11 @@ class MemoryQuery:
         scene = self._within(query, whole, as_of_ns)
         asker = question.asker.position_m if question.asker is not None else self._where(whole)
         answerer = Extractive(self._retriever, self._config.min_confidence)
-        draft = answerer.draft(query, scene, asker) if len(scene) else Draft(
-            query.kind, None, 0.0, thing=query.target, reason="nothing was recorded in that time")
+        draft = (
+            answerer.draft(query, scene, asker)
+            if len(scene)
+            else Draft(query.kind, None, 0.0, thing=query.target, reason="nothing was recorded in that time")
+        )
         watch.lap("retrieve")
         ranked = load_ranked(self._retriever, query, scene, draft, question.max_keyframes, as_of_ns)
         watch.lap("keyframes")
@@ -159,9 +168,8 @@ class MemoryQuery:
 
 
 def _known_preset(preset: str) -> str:
-    choices = parameters_of(RetrievalConfig)["preset"].choices
-    if preset not in choices:
-        raise ConfigError(f"there is no preset '{preset}'; there are {', '.join(choices)}")
+    if preset not in PRESETS:
+        raise ConfigError(f"there is no preset '{preset}'; there are {', '.join(PRESETS)}")
     return preset
 
 

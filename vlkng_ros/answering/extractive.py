@@ -188,7 +188,11 @@ class Extractive:
             event = max(events, key=lambda e: int(scene.stamps_ns[e.last] - scene.stamps_ns[e.first]))
         seconds = float(scene.stamps_ns[event.last] - scene.stamps_ns[event.first]) / NS_PER_S
         return Draft(
-            query.kind, seconds, EVENT_CONFIDENCE, ((event.first, 1.0), (event.last, 0.9)), events=(event.first, event.last)
+            query.kind,
+            seconds,
+            EVENT_CONFIDENCE,
+            ((event.first, 1.0), (event.last, 0.9)),
+            events=(event.first, event.last),
         )
 
     def _motion_count(
@@ -205,11 +209,20 @@ class Extractive:
             first = turned[0] if motion.after is not None and turned else chosen(turned, query.ordinal)
             if first is None:
                 return Draft(query.kind, None, EVENT_CONFIDENCE, thing=_doing(motion))
-            return Draft(query.kind, f"I turned {first.direction}", EVENT_CONFIDENCE, ((first.frame, 1.0),), events=(first.frame,))
+            return Draft(
+                query.kind,
+                f"I turned {first.direction}",
+                EVENT_CONFIDENCE,
+                ((first.frame, 1.0),),
+                events=(first.frame,),
+            )
         place = self._motion_place(query, motion, scene, events, event)
         if place.value is None:
             return place
-        sentences = [self._retriever.index.texts[slot] for slot in self._retriever.index.texts_of(scene.cut.first + int(place.value))]
+        sentences = [
+            self._retriever.index.texts[slot]
+            for slot in self._retriever.index.texts_of(scene.cut.first + int(place.value))
+        ]
         return dataclasses.replace(place, value=" ".join(sentences[:3]) or None)
 
 
@@ -259,5 +272,3 @@ def _runs(total: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[tuple[int
 
 def _longest(runs: list[tuple[int, int]], scene: Scene) -> tuple[int, int]:
     return max(runs, key=lambda run: int(scene.stamps_ns[run[1]] - scene.stamps_ns[run[0]]))
-
-

@@ -26,9 +26,7 @@ class Ranked:
     entities: tuple[Entity, ...]
 
 
-def load_ranked(
-    retriever: Retriever, query: Query, scene: Scene, draft: Draft, limit: int, as_of_ns: int
-) -> Ranked:
+def load_ranked(retriever: Retriever, query: Query, scene: Scene, draft: Draft, limit: int, as_of_ns: int) -> Ranked:
     """The best ``limit`` frames of a draft, loaded. Forgotten ones are passed over."""
     reader = retriever.reader
     view = view_of(retriever)
@@ -95,10 +93,14 @@ def _evidence(retriever: Retriever, scene: Scene, frame: int, wanted: list[froze
     """The frame's texts that name what was looked for, else its first ones."""
     index = retriever.index
     said = [int(slot) for slot in dict.fromkeys(index.texts_of(scene.cut.first + frame).tolist())]
-    named = [
-        (max(len(frozenset(index.terms_of[slot]) & words) / len(words) for words in wanted if words), -i)
-        for i, slot in enumerate(said)
-    ] if wanted else []
+    named = (
+        [
+            (max(len(frozenset(index.terms_of[slot]) & words) / len(words) for words in wanted if words), -i)
+            for i, slot in enumerate(said)
+        ]
+        if wanted
+        else []
+    )
     order = sorted(range(len(named)), key=lambda i: named[i], reverse=True)
     chosen = [said[i] for i in order if named[i][0] > 0][:3]
     return tuple(index.texts[slot] for slot in (chosen or said[:1]))

@@ -32,14 +32,14 @@ def worded(draft: Draft, ranked: tuple[RankedKeyframe, ...], as_of_ns: int) -> s
 
 
 def unseen(draft: Draft) -> str:
-    """ "I have not seen ..." in the words of the question."""
+    """That it was not seen, in the words of the question."""
     if draft.events or draft.thing.split(" ")[0] in ("entering", "leaving", "being", "turning", "stopping", "doing"):
         return f"I do not remember {draft.thing} in that time."
     return f"I have not seen {draft.thing}." if draft.thing else "I do not know."
 
 
 def ago(stamp_ns: int, as_of_ns: int) -> str:
-    """ "3.2 minutes ago", counted from ``as_of_ns``."""
+    """How long before ``as_of_ns``: ``3.2 minutes ago``."""
     seconds = (as_of_ns - stamp_ns) / NS_PER_S
     return "just now" if seconds < 1 else f"{span(seconds)} ago"
 

@@ -7,6 +7,8 @@ give the same answer whether or not others follow.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +18,10 @@ EXACT = 8192
 """Up to so many vectors every one is compared."""
 SHORTLIST = 2048
 """Vectors compared exactly when there are more."""
+FIRST_WORDS = 2
+FIRST_SHORTLIST = 16_384
+"""The first pass looks at 128 signs and leaves so many."""
+ScalarT = TypeVar("ScalarT", bound=np.generic)
 _ONES = np.array([bin(byte).count("1") for byte in range(256)], dtype=np.uint8)
 
 
@@ -26,7 +32,9 @@ class DenseIndex:
         self.dimensions = dimensions
         self._count = 0
         self._rows: FloatArray = np.zeros((64, dimensions), dtype=np.float32)
-        self._codes: NDArray[np.uint8] = np.zeros((64, -(-dimensions // 64) * 8), dtype=np.uint8)
+        self._words = -(-dimensions // 64)
+        self._codes: list[NDArray[np.uint64]] = [np.zeros(64, dtype=np.uint64) for _ in range(self._words)]
+        """Word ``w`` of every code, side by side."""
 
     def __len__(self) -> int:
         return self._count
@@ -37,9 +45,10 @@ class DenseIndex:
         if needed > len(self._rows):
             capacity = max(needed, 2 * len(self._rows))
             self._rows = _grown(self._rows, capacity)
-            self._codes = _grown(self._codes, capacity)
+            self._codes = [_grown(word, capacity) for word in self._codes]
         self._rows[self._count : needed] = vectors
-        self._codes[self._count : needed] = self._code(np.asarray(vectors, dtype=np.float32))
+        for word, code in zip(self._codes, self._code(np.asarray(vectors, dtype=np.float32)).T, strict=True):
+            word[self._count : needed] = code
         self._count = needed
 
     def rows(self, slots: NDArray[np.intp]) -> FloatArray:
@@ -62,45 +71,54 @@ class DenseIndex:
 
         Returns:
             ``(slots, cosines)`` with shapes ``(s,)`` and ``(q, s)``, slots ascending. Exact and complete while
-            no more than ``EXACT`` slots are in play; else the union of each query's shortlist.
+            no more than ``EXACT`` slots are in play; else the first query's shortlist, for all queries.
         """
         slots = np.arange(upto) if among is None else np.flatnonzero(among[:upto])
         if len(slots) > EXACT:
-            slots = self._shortlist(queries, slots, whole=among is None)
+            slots = self._shortlist(queries[0], slots, whole=among is None)
         rows = self._rows[:upto] if len(slots) == upto else self._rows[slots]
         return slots, np.asarray(queries, dtype=np.float32) @ rows.T
 
-    def _shortlist(self, queries: FloatArray, slots: NDArray[np.intp], *, whole: bool) -> NDArray[np.intp]:
-        codes = self._codes[: len(slots)] if whole else self._codes[slots]
-        chosen: list[NDArray[np.intp]] = []
-        for code in self._code(queries):
-            apart = _distances(codes, code)
-            # the distance within which SHORTLIST codes lie; ties are cut by slot, so that later texts change nothing
-            limit = np.partition(apart, SHORTLIST - 1)[SHORTLIST - 1]
-            nearer = np.flatnonzero(apart < limit)
-            level = np.flatnonzero(apart == limit)[: SHORTLIST - len(nearer)]
-            chosen += [nearer, level]
-        return slots[np.unique(np.concatenate(chosen))]
+    def _shortlist(self, query: FloatArray, slots: NDArray[np.intp], *, whole: bool) -> NDArray[np.intp]:
+        """Those of the slots whose codes are nearest, in two passes: a part of the code, then all of it."""
+        code = self._code(query[None, :])[0]
+        near = np.arange(len(slots))
+        for words, count in ((FIRST_WORDS, FIRST_SHORTLIST), (self._words, SHORTLIST)):
+            if len(near) > count:
+                at = slots[near] if not whole or len(near) < len(slots) else slice(0, len(slots))
+                apart = np.zeros(len(near), dtype=np.uint16)
+                for word in range(min(words, self._words)):
+                    apart += _ones(self._codes[word][at] ^ code[word])
+                near = near[_nearest(apart, count)]
+        return slots[near]
 
-    def _code(self, vectors: FloatArray) -> NDArray[np.uint8]:
+    def _code(self, vectors: FloatArray) -> NDArray[np.uint64]:
+        """Signs, shape ``(n, words)``."""
         packed = np.packbits(vectors > 0, axis=1)
-        missing = self._codes.shape[1] - packed.shape[1]
-        return np.pad(packed, ((0, 0), (0, missing))) if missing else packed
+        missing = 8 * self._words - packed.shape[1]
+        packed = np.pad(packed, ((0, 0), (0, missing))) if missing else packed
+        return np.ascontiguousarray(packed).view(np.uint64)
 
 
-def _distances(codes: NDArray[np.uint8], code: NDArray[np.uint8]) -> NDArray[np.uint16]:
-    """Hamming distances of rows of ``codes`` to ``code``."""
+def _nearest(apart: NDArray[np.uint16], count: int) -> NDArray[np.intp]:
+    """Places of the ``count`` least distances, ascending; ties at the border go to the earlier."""
+    tally = np.cumsum(np.bincount(apart))
+    border = int(np.searchsorted(tally, count))
+    below = int(tally[border - 1]) if border else 0
+    nearer = np.flatnonzero(apart < border)
+    level = np.flatnonzero(apart == border)[: count - below]
+    return np.sort(np.concatenate([nearer, level]))
+
+
+def _ones(words: NDArray[np.uint64]) -> NDArray[np.uint16]:
+    """Number of bits set in each word."""
     count = getattr(np, "bitwise_count", None)
     if count is None:  # numpy 1
-        return np.asarray(_ONES[codes ^ code].sum(axis=1, dtype=np.uint16), dtype=np.uint16)
-    words = codes.view(np.uint64) ^ code.view(np.uint64)
-    total: NDArray[np.uint16] = np.zeros(len(codes), dtype=np.uint16)
-    for column in range(words.shape[1]):
-        total += count(words[:, column])
-    return total
+        return np.asarray(_ONES[words.view(np.uint8).reshape(-1, 8)].sum(axis=1, dtype=np.uint16))
+    return np.asarray(count(words), dtype=np.uint16)
 
 
-def _grown(array: NDArray[np.generic], capacity: int) -> NDArray[np.generic]:
+def _grown(array: NDArray[ScalarT], capacity: int) -> NDArray[ScalarT]:
     grown = np.zeros((capacity, *array.shape[1:]), dtype=array.dtype)
     grown[: len(array)] = array
     return grown

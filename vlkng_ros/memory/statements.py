@@ -8,11 +8,18 @@ from dataclasses import dataclass
 from vlkng_ros.memory.words import terms
 
 _DENIAL = re.compile(
-    r"\b(?:no|without(?: any)?|not any|neither|nor|(?:is|are|was|were|does|do|has|have)(?:n't| not)|free of|absence of|lack of|lacks|devoid of)"
+    r"\b(?:no|without(?: any)?|not any|neither|nor|(?:is|are|was|were|does|do|has|have)(?:n't| not)|free of|"
+    r"absence of|lack of|lacks|devoid of)"
     r"\b(?: other| visible| any)?\s+([^.;:]*)"
 )
-_DENIAL_END = re.compile(r",(?! (?:or|nor|and no)\b)|\b(?:but|except|other than|while|although|though|only|and (?:there|the|it|a|an|is|are)\b)")
-_FAR = re.compile(r"\b(?:in the (?:far )?(?:background|distance)|far away|(?:can be|is|are) seen through|through the (?:window|windows|glass|door|doors)|reflection)\b")
+_DENIAL_END = re.compile(
+    r",(?! (?:or|nor|and no)\b)|\b(?:but|except|other than|while|although|though|only|"
+    r"and (?:there|the|it|a|an|is|are)\b)"
+)
+_FAR = re.compile(
+    r"\b(?:in the (?:far )?(?:background|distance)|far away|(?:can be|is|are) seen through|"
+    r"through the (?:window|windows|glass|door|doors)|reflection)\b"
+)
 
 
 @dataclass(frozen=True, slots=True)

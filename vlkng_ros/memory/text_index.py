@@ -13,20 +13,21 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vlkng_ros.memory.dense_index import DenseIndex
 from vlkng_ros.memory.statements import statement
+from vlkng_ros.memory.words import near_spellings
 from vlkng_ros.types import FloatArray
 
 K1 = 0.4
 """Term frequency saturates at once: a caption that says "tree" twice has not seen more trees."""
 B = 0.75
-MAX_POSTINGS = 65_536
-"""Of a term in more texts than this only the latest count; its IDF is that of all."""
+SHORT = 3
+"""Words of a text that is little more than its label."""
 
 
 class MentionRow(NamedTuple):
@@ -35,6 +36,11 @@ class MentionRow(NamedTuple):
     keyframe_id: int
     text_id: int
     caption: bool
+
+
+MASKED = 131_072
+"""Mentions of a window up to which its texts are marked one by one."""
+_NONE: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
 
 
 class Cut(NamedTuple):
@@ -52,13 +58,17 @@ class Cut(NamedTuple):
         return self.last - self.first
 
 
-class TermHits(NamedTuple):
-    """Texts that mention a term: ``slots`` ascending; ``negated`` say it is not there."""
+class Postings(NamedTuple):
+    """Texts known at a cut that mention a term."""
 
-    slots: NDArray[np.intp]
-    frequencies: NDArray[np.float32]
-    negated: NDArray[np.intp]
-    document_frequency: int
+    slots: NDArray[np.int32]
+    """Ascending: every one of them."""
+    counts: NDArray[np.int32]
+    """How often each says it."""
+    short: NDArray[np.int32]
+    """Those of at most ``SHORT`` words: labels, which say little else."""
+    denied: NDArray[np.int32]
+    """Texts that say there is none."""
 
 
 class TextIndex:
@@ -80,9 +90,11 @@ class TextIndex:
         """Lengths of texts summed up to each slot: the mean length of a prefix is one subtraction."""
         self._far = array("b")
         self._term_ids: dict[str, int] = {}
+        self._by_initial: dict[str, list[str]] = {}
         self._first_slot: list[int] = []
         self._postings: list[array[int]] = []
         self._counts: list[array[int]] = []
+        self._short: dict[int, array[int]] = {}
         self._denied: dict[int, array[int]] = {}
         self._mention_slots = _Column(np.int32)
         self._mention_frames = _Column(np.int32)
@@ -115,9 +127,7 @@ class TextIndex:
         self.stamps_ns = np.concatenate([self.stamps_ns, stamps_ns])
         self._frame_of.update(zip(keyframe_ids.tolist(), range(base, len(self.keyframe_ids)), strict=True))
 
-    def add_mentions(
-        self, mentions: Iterable[MentionRow], texts: Mapping[int, tuple[str, FloatArray | None]]
-    ) -> None:
+    def add_mentions(self, mentions: Iterable[MentionRow], texts: Mapping[int, tuple[str, FloatArray | None]]) -> None:
         """Add what was said of keyframes.
 
         Args:
@@ -165,6 +175,8 @@ class TextIndex:
             number = self._term(term, slot)
             self._postings[number].append(slot)
             self._counts[number].append(count)
+            if len(found.said) <= SHORT:
+                self._short.setdefault(number, array("i")).append(slot)
         for term in sorted(found.denied):
             self._denied.setdefault(self._term(term, slot), array("i")).append(slot)
         return slot
@@ -173,6 +185,7 @@ class TextIndex:
         number = self._term_ids.get(term)
         if number is None:
             number = self._term_ids[term] = len(self._postings)
+            self._by_initial.setdefault(term[:1], []).append(term)
             self._postings.append(array("i"))
             self._counts.append(array("i"))
             self._first_slot.append(slot)
@@ -203,35 +216,33 @@ class TextIndex:
         mention_first, mention_last = np.searchsorted(frames, [first, last], side="left")
         return Cut(cut.slots, first, last, int(mention_first), int(mention_last))
 
-    def hits(self, term: str, cut: Cut) -> TermHits:
-        """Texts known at the cut that mention a term."""
-        none = np.zeros(0, dtype=np.intp)
+    def postings(self, term: str, cut: Cut) -> Postings:
+        """Texts known at the cut that mention a term; copies, safe to keep."""
         number = self._term_ids.get(term)
         if number is None or self._first_slot[number] >= cut.slots:
-            return TermHits(none, np.zeros(0, dtype=np.float32), none, 0)
-        postings = np.frombuffer(self._postings[number], dtype=np.int32)
-        frequency = int(np.searchsorted(postings, cut.slots))
-        start = max(0, frequency - MAX_POSTINGS)
-        counts = np.array(self._counts[number][start:frequency], dtype=np.float32)
-        denied = self._denied.get(number)
-        negated = none
-        if denied is not None:
-            rows = np.frombuffer(denied, dtype=np.int32)
-            negated = rows[: int(np.searchsorted(rows, cut.slots))].astype(np.intp)
-        return TermHits(postings[start:frequency].astype(np.intp), counts, negated, frequency)
+            return Postings(_NONE, _NONE, _NONE, _NONE)
+        slots = _below(self._postings[number], cut.slots)
+        counts = np.frombuffer(self._counts[number], dtype=np.int32)[: len(slots)].copy()
+        return Postings(
+            slots, counts, _below(self._short.get(number), cut.slots), _below(self._denied.get(number), cut.slots)
+        )
+
+    def document_frequency(self, term: str, cut: Cut) -> int:
+        """Number of texts known at the cut that mention a term."""
+        number = self._term_ids.get(term)
+        if number is None or self._first_slot[number] >= cut.slots:
+            return 0
+        return int(np.searchsorted(np.frombuffer(self._postings[number], dtype=np.int32), cut.slots))
 
     def knows(self, term: str, cut: Cut) -> bool:
         """Whether the term was said by then."""
         number = self._term_ids.get(term)
         return number is not None and self._first_slot[number] < cut.slots
 
-    def vocabulary(self, initial: str, cut: Cut) -> list[tuple[str, int]]:
-        """Terms with this first letter known at the cut, with a bound on their frequency, for spelling."""
-        return [
-            (term, int(np.searchsorted(np.frombuffer(self._postings[number], dtype=np.int32), cut.slots)))
-            for term, number in self._term_ids.items()
-            if term[:1] == initial and self._first_slot[number] < cut.slots
-        ]
+    def spellings(self, term: str, cut: Cut) -> tuple[str, ...]:
+        """Terms known at the cut that this one, which is not, may be a misspelling of; the most frequent first."""
+        known = (t for t in self._by_initial.get(term[:1], ()) if self._first_slot[self._term_ids[t]] < cut.slots)
+        return tuple(sorted(near_spellings(term, known), key=lambda t: (-self.document_frequency(t, cut), t))[:4])
 
     def idf(self, document_frequency: int, cut: Cut) -> float:
         """Robertson-Sparck Jones with +1 inside the logarithm, as Lucene has it: never negative."""
@@ -241,41 +252,63 @@ class TextIndex:
         """Mean number of terms of the texts known at the cut."""
         return self._lengths[cut.slots] / cut.slots if cut.slots else 1.0
 
-    def length_norms(self, slots: NDArray[np.intp], cut: Cut) -> NDArray[np.float32]:
+    def length_norms(self, slots: NDArray[np.integer[Any]], cut: Cut) -> NDArray[np.float32]:
         """BM25's ``k1 * (1 - b + b * length / mean length)`` of some texts."""
         sums = np.frombuffer(self._lengths, dtype=np.float64)
         lengths = sums[slots + 1] - sums[slots]
-        return (K1 * (1 - B + B * lengths / self.mean_length(cut))).astype(np.float32)
+        return np.asarray(K1 * (1 - B + B * lengths / self.mean_length(cut)), dtype=np.float32)
 
-    def far(self, upto: int) -> NDArray[np.bool_]:
-        """Of the first texts, which put what they mention in the background; shape ``(upto,)``."""
-        return np.frombuffer(self._far, dtype=np.int8)[:upto].astype(np.bool_)
+    def far(self, slots: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+        """Which of some texts put what they mention in the background."""
+        return np.asarray(np.frombuffer(self._far, dtype=np.int8)[slots] > 0)
 
     def bm25(self, terms: Sequence[str], cut: Cut) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """Okapi BM25 of the texts that mention any of these terms: ``(slots ascending, scores)``."""
         scores = np.zeros(cut.slots, dtype=np.float32)
-        seen = np.zeros(cut.slots, dtype=np.bool_)
         for term in dict.fromkeys(terms):
-            hits = self.hits(term, cut)
-            if not len(hits.slots):
-                continue
-            weight = self.idf(hits.document_frequency, cut)
-            norms = self.length_norms(hits.slots, cut)
-            scores[hits.slots] += weight * hits.frequencies * (K1 + 1) / (hits.frequencies + norms)
-            seen[hits.slots] = True
-        slots = np.flatnonzero(seen)
+            found = self.postings(term, cut)
+            weight = self.idf(len(found.slots), cut)
+            scores[found.slots] += weight * self.saturation(found.slots, found.counts, cut)
+        slots = np.flatnonzero(scores)
         return slots, scores[slots]
 
-    def in_window(self, cut: Cut) -> NDArray[np.bool_] | None:
-        """Mask of the texts mentioned by a keyframe of the cut, shape ``(cut.slots,)``; None where all are."""
-        if cut.first == 0 and cut.last and cut.slots and self._first_ns[cut.slots - 1] <= self.stamps_ns[cut.last - 1]:
+    def saturation(
+        self, slots: NDArray[np.integer[Any]], counts: NDArray[np.integer[Any]], cut: Cut
+    ) -> NDArray[np.float32]:
+        """BM25's ``tf * (k1 + 1) / (tf + norm)``: what a term said ``counts`` times in some texts is worth."""
+        frequencies = counts.astype(np.float32)
+        return np.asarray(frequencies * (K1 + 1) / (frequencies + self.length_norms(slots, cut)))
+
+    def window_mask(self, cut: Cut) -> NDArray[np.bool_] | None:
+        """Mask of the texts that a keyframe of the cut mentions, shape ``(cut.slots,)``.
+
+        None where it would cost more than a question may: ask ``mentioned`` about single texts then.
+        """
+        if cut.mention_last - cut.mention_first > MASKED:
             return None
         mask = np.zeros(cut.slots, dtype=np.bool_)
         mask[self._mention_slots.view()[cut.mention_first : cut.mention_last]] = True
         return mask
 
+    def mentioned(self, slots: NDArray[np.intp], cut: Cut) -> NDArray[np.bool_]:
+        """Which of some texts known at the cut a keyframe of the cut mentions."""
+        stamps = np.frombuffer(self._first_ns, dtype=np.int64)[slots]
+        since = int(self.stamps_ns[cut.first]) if cut.first < len(self.stamps_ns) else 0
+        until = int(self.stamps_ns[cut.last - 1]) if cut.last else -1
+        seen = (stamps >= since) & (stamps <= until)
+        open_ = np.flatnonzero(stamps < since)
+        if len(open_):
+            keys = slots[open_].astype(np.int64) << 32
+            seen[open_] = np.searchsorted(self._by_slot, keys | cut.first) < np.searchsorted(
+                self._by_slot, keys | cut.last
+            )
+            later = slice(max(self._inverted, cut.mention_first), cut.mention_last)
+            if later.start < later.stop:
+                seen[open_] |= np.isin(slots[open_], self._mention_slots.view()[later])
+        return np.asarray(seen)
+
     def mentions_in(self, cut: Cut) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
-        """All mentions of the cut: ``(frames, slots, caption)``, frames ascending and counted from the memory's first."""
+        """All mentions of the cut: ``(frames, slots, caption)``, frames ascending, from the memory's first."""
         part = slice(cut.mention_first, cut.mention_last)
         return (
             self._mention_frames.view()[part],
@@ -283,9 +316,7 @@ class TextIndex:
             self._mention_caption.view()[part],
         )
 
-    def mentions_of(
-        self, slots: NDArray[np.intp], cut: Cut, limit: int
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def mentions_of(self, slots: NDArray[np.intp], cut: Cut, limit: int) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]:
         """Keyframes of the cut that mention some texts.
 
         Args:
@@ -327,24 +358,36 @@ class TextIndex:
         """Slots of the texts of one keyframe, in the order they were said."""
         frames = self._mention_frames.view()
         low, high = np.searchsorted(frames, [frame, frame + 1])
-        return self._mention_slots.view()[low:high]
+        said: NDArray[np.int32] = self._mention_slots.view()[low:high]
+        return said
 
     def slot_of(self, text_id: int) -> int | None:
         """Slot of a stored text, or None where no keyframe mentions it."""
         return self._slot_of.get(text_id)
 
 
-class _Column:
+def _below(slots: array[int] | None, limit: int) -> NDArray[np.int32]:
+    """The slots below a limit, copied: a view would keep the array from growing."""
+    if slots is None:
+        return _NONE
+    view = np.frombuffer(slots, dtype=np.int32)
+    return view[: int(np.searchsorted(view, limit))].copy()
+
+
+ScalarT = TypeVar("ScalarT", bound=np.generic)
+
+
+class _Column(Generic[ScalarT]):
     """A growing array; ``view`` is what it holds, without a copy."""
 
-    def __init__(self, dtype: type[np.generic]) -> None:
-        self._data: NDArray[np.generic] = np.zeros(1024, dtype=dtype)
+    def __init__(self, dtype: type[ScalarT]) -> None:
+        self._data: NDArray[ScalarT] = np.zeros(1024, dtype=dtype)
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
-    def extend(self, values: NDArray[np.generic]) -> None:
+    def extend(self, values: NDArray[ScalarT]) -> None:
         needed = self._count + len(values)
         if needed > len(self._data):
             grown = np.zeros(max(needed, 2 * len(self._data)), dtype=self._data.dtype)
@@ -353,5 +396,5 @@ class _Column:
         self._data[self._count : needed] = values
         self._count = needed
 
-    def view(self) -> NDArray[np.generic]:
+    def view(self) -> NDArray[ScalarT]:
         return self._data[: self._count]

@@ -13,77 +13,95 @@ from functools import lru_cache
 _TOKEN = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 
 STOP_WORDS = frozenset(
-    ["a", "about", "above", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "before", "being", "but", "by", "can", "could", "did", "do", "does", "doing", "down", "during", "each", "else", "ever", "few", "for", "from", "further", "had", "has", "have", "having", "he", "her", "here", "hers", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its", "itself", "just", "let", "like", "made", "may", "me", "might", "more", "most", "must", "my", "no", "nor", "not", "now", "of", "off", "on", "once", "only", "or", "other", "our", "out", "over", "own", "please", "same", "shall", "she", "should", "so", "some", "such", "than", "that", "the", "their", "them", "then", "there", "these", "they", "thing", "things", "this", "those", "through", "to", "too", "under", "until", "up", "upon", "us", "very", "was", "we", "were", "what", "when", "where", "which", "while", "who", "whom", "why", "will", "with", "would", "you", "your", "image", "appears", "appear", "suggest", "suggests", "visible", "seen", "see", "saw", "show", "shows", "side", "left", "right", "background", "foreground", "center", "centre", "overall", "atmosphere", "mood", "several", "various", "few", "two"]
+    """
+    a about above after again all also am an and any appear appears are as at atmosphere background be been
+    before being but by can center centre could did do does doing down during each else ever few for foreground
+    from further had has have having he her here hers him his how i if image in into is it its itself just left
+    let like made may me might mood more most must my no nor not now of off on once only or other our out over
+    overall own please right same saw see seen several shall she should show shows side so some such suggest
+    suggests than that the their them then there these they thing things this those through to too two under
+    until up upon us various very visible was we were what when where which while who whom why will with would
+    you your
+    """.split()  # noqa: SIM905
 )
 """Function words, and the words in which captions talk about themselves."""
 
 COLORS = frozenset(
-    ["red", "orange", "yellow", "green", "blue", "purple", "violet", "pink", "brown", "black", "white", "gray", "grey", "beige", "tan", "gold", "golden", "silver", "maroon", "navy", "turquoise", "teal", "cyan", "magenta", "olive", "khaki", "cream", "lavender"]
+    """
+    beige black blue brown cream cyan gold golden gray green grey khaki lavender magenta maroon navy olive
+    orange pink purple red silver tan teal turquoise violet white yellow
+    """.split()  # noqa: SIM905
 )
 
-SIZES = frozenset(["big", "large", "huge", "giant", "small", "little", "tiny", "tall", "short", "long", "wide", "nice", "beautiful", "pretty"])
+SIZES = frozenset(
+    """
+    beautiful big giant huge large little long nice pretty short small tall tiny wide
+    """.split()  # noqa: SIM905
+)
 """Words on which two people who saw the same thing differ; as stems."""
 
-NUMBERS = {
-    word: value
-    for value, word in enumerate(
-        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"]
-    )
-} | {"a": 1, "an": 1, "couple": 2, "dozen": 12, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "hundred": 100}
+_COUNTING = """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen twenty
+    """.split()  # noqa: SIM905
+NUMBERS = {word: value for value, word in enumerate(_COUNTING)} | {
+    "a": 1,
+    "an": 1,
+    "couple": 2,
+    "dozen": 12,
+    "thirty": 30,
+    "forty": 40,
+    "fifty": 50,
+    "sixty": 60,
+    "hundred": 100,
+}
 
 _IRREGULAR = {
-    "people": "person",
-    "persons": "person",
-    "men": "man",
-    "women": "woman",
-    "children": "child",
-    "feet": "foot",
-    "teeth": "tooth",
-    "mice": "mouse",
-    "geese": "goose",
-    "leaves": "leaf",
-    "shelves": "shelf",
-    "knives": "knife",
-    "sat": "sit",
-    "stood": "stand",
-    "ran": "run",
-    "rode": "ride",
-    "riding": "ride",
-    "wore": "wear",
-    "held": "hold",
-    "drove": "drive",
-    "lying": "lie",
-    "grey": "gray",
-    "bike": "bicycle",
-    "bikes": "bicycle",
-    "cyclist": "bicyclist",
-    "cyclists": "bicyclist",
-    "auto": "car",
-    "autos": "car",
-    "sofas": "sofa",
-    "couch": "sofa",
-    "couches": "sofa",
-    "stair": "stairs",
-    "staircase": "stairs",
-    "staircases": "stairs",
-    "stairway": "stairs",
-    "stairways": "stairs",
-    "trashcan": "trash",
-    "fridge": "refrigerator",
-    "tv": "television",
-    "cellphone": "phone",
-    "cellphones": "phone",
-    "motorbike": "motorcycle",
-    "motorbikes": "motorcycle",
-    "lamppost": "lamp",
-    "lampposts": "lamp",
-    "centre": "center",
-    "colour": "color",
-    "colours": "color",
+    form: base
+    for base, forms in {
+        "person": "people persons",
+        "man": "men",
+        "woman": "women",
+        "child": "children",
+        "foot": "feet",
+        "tooth": "teeth",
+        "mouse": "mice",
+        "goose": "geese",
+        "leaf": "leaves",
+        "shelf": "shelves",
+        "knife": "knives",
+        "sit": "sat",
+        "stand": "stood",
+        "run": "ran",
+        "ride": "rode riding",
+        "wear": "wore",
+        "hold": "held",
+        "drive": "drove",
+        "lie": "lying",
+        "gray": "grey",
+        "bicycle": "bike bikes",
+        "bicyclist": "cyclist cyclists",
+        "car": "auto autos",
+        "sofa": "sofas couch couches",
+        "stairs": "stair staircase staircases stairway stairways",
+        "trash": "trashcan",
+        "refrigerator": "fridge",
+        "television": "tv",
+        "phone": "cellphone cellphones",
+        "motorcycle": "motorbike motorbikes",
+        "lamp": "lamppost lampposts",
+        "center": "centre",
+        "color": "colour colours",
+    }.items()
+    for form in forms.split()
 }
 """Forms that rules miss, and everyday words for one thing; each maps to the stem that is indexed."""
 
-_KEEP = frozenset(["bus", "gas", "glass", "grass", "stairs", "news", "lens", "chess", "dress", "this", "less", "across", "series", "species", "always"])
+_KEEP = frozenset(
+    """
+    across always bus chess dress gas glass grass lens less news series species stairs this
+    """.split()  # noqa: SIM905
+)
 
 
 def tokens(text: str) -> list[str]:
@@ -150,24 +168,25 @@ def edit_distance(a: str, b: str, limit: int) -> int:
     return min(row[-1], limit + 1)
 
 
-def near_spellings(word: str, known: Iterable[tuple[str, int]]) -> tuple[str, ...]:
-    """The known words that ``word`` may be a misspelling of: all those at the least distance, most frequent first.
+def near_spellings(word: str, known: Iterable[str]) -> list[str]:
+    """The known words that ``word`` may be a misspelling of: all those at the least distance, in their order.
 
-    One edit for words of 5 letters or more, two from 9; the first letter is trusted. What is meant among several is
+    One edit for words of 5 letters or more, two from 9; the first letter is trusted. Which of several is meant is
     left to the other words of the phrase.
 
     Args:
         word: a stem that is not known.
-        known: stems with their frequencies.
+        known: stems.
     """
     if len(word) < 5 or not word.isalpha():
-        return ()
+        return []
     limit = 2 if len(word) >= 9 else 1
-    found: list[tuple[int, int, str]] = []
-    for candidate, count in known:
+    found: list[str] = []
+    for candidate in known:
         if candidate[:1] == word[0] and len(candidate) >= 4 and abs(len(candidate) - len(word)) <= limit:
             distance = edit_distance(word, candidate, limit)
+            if distance < limit:
+                limit, found = distance, []
             if distance <= limit:
-                found.append((distance, -count, candidate))
-    least = min(found, default=(0, 0, ""))[0]
-    return tuple(candidate for distance, _, candidate in sorted(found) if distance == least)[:4]
+                found.append(candidate)
+    return found

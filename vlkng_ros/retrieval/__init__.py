@@ -1,6 +1,7 @@
 """From a question to ranked keyframes with their evidence."""
 
-from vlkng_ros.retrieval.query import Query, Relation, Superlative, parse
+from vlkng_ros.retrieval.grammar import Superlative
+from vlkng_ros.retrieval.query import Query, Relation, parse
 from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
 
 __all__ = ["Found", "Query", "Relation", "Retriever", "Scene", "Superlative", "parse"]

@@ -7,11 +7,13 @@ a need followed by the things that meet it. Nothing in it is about a particular 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from vlkng_ros.memory.words import stem, tokens
 
 SAME: tuple[tuple[str, ...], ...] = (
     ("sofa", "couch", "studio couch", "settee"),
-    ("trash can", "trash bin", "garbage can", "waste container", "waste bin", "dustbin", "rubbish bin", "litter bin", "wastebasket"),
+    ("trash can", "trash bin", "garbage can", "waste container", "waste bin", "dustbin", "rubbish bin", "litter bin"),
     ("recycling bin", "recycle bin", "blue bin", "recycling container"),
     ("elevator", "lift"),
     ("stairs", "staircase", "stairway", "steps", "flight of stairs"),
@@ -47,7 +49,7 @@ SAME: tuple[tuple[str, ...], ...] = (
     ("cafeteria", "canteen", "dining hall", "restaurant"),
     ("water fountain", "drinking fountain", "water dispenser"),
     ("outlet", "power socket", "power plugs and sockets", "electrical outlet"),
-    ("emergency phone", "emergency call box", "police call box", "blue light phone", "pole with a blue light", "emergency help point"),
+    ("emergency phone", "emergency call box", "police call box", "blue light phone", "pole with a blue light"),
     ("first aid kit", "first aid box", "defibrillator"),
     ("parking lot", "car park", "parking garage"),
     ("bus stop", "bus shelter"),
@@ -57,15 +59,20 @@ SAME: tuple[tuple[str, ...], ...] = (
 )  # fmt: skip
 
 NEEDS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
-    (("sit", "seat", "seating", "rest my legs", "take a rest"), ("chair", "bench", "sofa", "couch", "stool", "seating area")),
-    (("eat", "food", "hungry", "lunch", "dinner", "breakfast"), ("restaurant", "cafeteria", "food stand", "dining table", "kitchen")),
-    (("drink", "thirsty", "coffee", "something to drink"), ("water fountain", "vending machine", "coffee machine", "cafe")),
-    (("throw away", "throw out", "dispose", "garbage", "trash", "litter"), ("trash can", "trash bin", "waste container")),
+    (("sit", "seat", "seating", "rest my legs", "take a rest"),
+     ("chair", "bench", "sofa", "couch", "stool", "seating area")),
+    (("eat", "food", "hungry", "lunch", "dinner", "breakfast"),
+     ("restaurant", "cafeteria", "food stand", "dining table", "kitchen")),
+    (("drink", "thirsty", "coffee", "something to drink"),
+     ("water fountain", "vending machine", "coffee machine", "cafe")),
+    (("throw away", "throw out", "dispose", "garbage", "trash", "litter"),
+     ("trash can", "trash bin", "waste container")),
     (("recycle", "recycling", "recyclable"), ("recycling bin", "blue bin", "blue trash can", "trash can")),
     (("pee", "wash my hands", "freshen up"), ("restroom", "toilet", "bathroom", "sink")),
     (("upstairs", "downstairs", "second floor", "another floor", "next floor", "go up", "third floor", "upper floor"),
      ("stairs leading up to the second floor", "staircase", "elevator", "escalator")),
-    (("call the police", "police call", "call police", "call for help", "emergency call", "emergency phone", "phone call"),
+    (("call the police", "police call", "call police", "call for help", "emergency call", "emergency phone",
+      "phone call"),
      ("emergency phone", "pole with a blue light", "emergency call box", "police help sign")),
     (("sleep", "lie down", "nap"), ("bed", "sofa", "couch")),
     (("work", "study", "write"), ("desk", "table", "office", "library")),
@@ -94,6 +101,7 @@ def _find(inside: tuple[str, ...], part: tuple[str, ...]) -> int:
     return next((i for i in range(len(inside) - width + 1) if inside[i : i + width] == part), -1)
 
 
+@lru_cache(maxsize=4096)
 def other_wordings(phrase: str, limit: int = 8) -> tuple[str, ...]:
     """Other wordings of a target: synonyms put in its place, things that meet the need it names."""
     said = _stems(phrase)

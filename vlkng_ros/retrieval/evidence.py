@@ -51,13 +51,20 @@ def frame_evidence(index: TextIndex, cut: Cut, fit: Fit) -> FrameEvidence:
     frames, ranks = index.mentions_of(fit.slots, cut, MAX_MENTIONS)
     frames = frames - cut.first
     key = frames * len(fit.slots) + ranks
-    key, repeats = np.unique(key, return_counts=True)  # a text said twice of one frame speaks once
+    key.sort(kind="stable")
+    new = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])) if len(key) else key
+    repeats = np.diff(np.append(new, len(key)))  # a text said twice of one frame speaks once
+    key = key[new]
     frames, ranks = np.divmod(key, len(fit.slots))
-    starts = np.flatnonzero(np.concatenate([[True], frames[1:] != frames[:-1]])) if len(frames) else np.zeros(0, dtype=int)
+    starts = (
+        np.flatnonzero(np.concatenate([[True], frames[1:] != frames[:-1]])) if len(frames) else np.zeros(0, dtype=int)
+    )
     place = np.arange(len(frames)) - np.repeat(starts, np.diff(np.append(starts, len(frames))))
     scores = fit.scores[ranks].astype(np.float64)
     kept = place < TEXTS_A_FRAME
-    raw = np.bincount(frames[kept], weights=(scores * NEXT_TEXT**place)[kept], minlength=count)
+    raw: Float64Array = np.bincount(frames[kept], weights=(scores * NEXT_TEXT**place)[kept], minlength=count).astype(
+        np.float64
+    )
     best[frames[starts]] = fit.slots[ranks[starts]]
     top = np.zeros(count)
     top[frames[starts]] = scores[starts]
@@ -74,4 +81,5 @@ def with_neighbours(raw: Float64Array, stamps_ns: NDArray[np.int64], share: floa
     total = raw.copy()
     total[1:] += share * raw[:-1] * linked
     total[:-1] += share * raw[1:] * linked
-    return np.asarray(total / (1 + 2 * share))
+    total /= 1 + 2 * share
+    return total

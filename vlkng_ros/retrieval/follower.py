@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -90,7 +91,7 @@ class IndexFollower:
             frame = index.frame_of(mention.keyframe_id)
             if frame is not None:
                 frames.append((frame, MentionRow(mention.keyframe_id, mention.text_id, mention.role == "caption")))
-        if any(a[0] > b[0] for a, b in zip(frames, frames[1:], strict=False)):
+        if any(a[0] > b[0] for a, b in itertools.pairwise(frames)):
             frames.sort(key=lambda item: item[0])
         self._load_texts()
         self._append([row for _, row in frames])

@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vlkng_ros.memory.text_index import K1, Cut, TextIndex
-from vlkng_ros.memory.words import NUMBERS, SIZES, near_spellings, stem, terms, tokens
+from vlkng_ros.memory.text_index import Cut, Postings, TextIndex
+from vlkng_ros.memory.words import NUMBERS, SIZES, stem, terms, tokens
 from vlkng_ros.types import FloatArray, TextEncoder
 
 DENSE_WEIGHT = 1.0
@@ -31,9 +32,14 @@ BINDING_SPAN = 2
 """Content words between which an adjective still goes with its noun."""
 UNBOUND_LOSS = 0.6
 BOUND = 256
+"""Texts in which that is looked at."""
+COMMON = 8192
+"""Texts that say a word, beyond which they are not gone through one by one."""
+MAX_TEXTS = 1024
 DENIED_FACTOR = 0.3
 FAR_FACTOR = 0.8
 OTHER_WORDING_WEIGHT = 0.9
+_NO_SLOTS: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
 _HEAD_END = re.compile(
     r"\b(?:with|of|that|which|who|whose|where|in|on|at|near|for|by|from|to|under|behind|between|holding|wearing|riding|trying|"
     r"carrying|go|goes|going|walk|walks|run|runs|ride|rides|sit|sits|stand|stands|open|opens|opening|talking|chatting|standing|sitting|walking|hanging|parked|next|while|and)\b"
@@ -75,6 +81,22 @@ class _Term:
     head: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Scores:
+    """Texts by one channel for one wording: slots ascending with their score and the share of the wording they say.
+
+    ``denied`` say that it is absent, ``spelt`` is the wording as the memory spells it, ``known`` whether the memory
+    knows each of its words.
+    """
+
+    slots: NDArray[np.intp]
+    scores: FloatArray
+    covered: FloatArray
+    denied: NDArray[np.intp] = field(default_factory=lambda: _NO_SLOTS)
+    spelt: str = ""
+    known: bool = False
+
+
 def head_of(phrase: str) -> str:
     """The term that names the thing: the last one before "with", "of", "that" ...; empty for a phrase without one."""
     cut = _HEAD_END.search(phrase)
@@ -114,75 +136,99 @@ class Matcher:
         self._index = index
         self._encoded = encoded
 
-    def fit(self, wordings: Sequence[Wording], cut: Cut, limit: int = 1024) -> Fit:
+    def fit(self, wordings: Sequence[Wording], cut: Cut, limit: int = MAX_TEXTS) -> Fit:
         """The texts of the cut's keyframes that fit any of some wordings best, at most ``limit``."""
-        among = self._index.in_window(cut)
-        shape = cut.slots
-        scores = np.zeros(shape, dtype=np.float32)
-        support = np.zeros(shape, dtype=np.float32)
-        if not shape or not wordings:
-            return _best(scores, support, limit)
-        lexical = [self._lexical(wording.text, cut) for wording in wordings]
-        spelt = [text for _, _, _, text in lexical]
-        vectors = self._encoded(spelt) if self._index.dense is not None else None
-        similar = self._index.dense.similar(vectors, cut.slots, among) if vectors is not None and self._index.dense else None
-        near = np.where(self._index.far(shape), np.float32(FAR_FACTOR), np.float32(1.0))
-        for i, wording in enumerate(wordings):
-            score, covered, denied, _ = lexical[i]
-            self._unbind(wording.text, cut, score, covered)
-            if similar is not None:
-                slots, cosines = similar
-                dense = np.maximum(cosines[i] - UNRELATED_COSINE, 0) / (1 - UNRELATED_COSINE)
-                score[slots] += DENSE_WEIGHT * dense
-                covered[slots] = np.maximum(covered[slots], np.clip((cosines[i] - SAME_COSINE[0]) / SAME_COSINE[1], 0, 1))
-            score[denied] *= DENIED_FACTOR
-            covered[denied] *= DENIED_FACTOR
-            np.maximum(scores, wording.weight * score * near, out=scores)
-            np.maximum(support, wording.weight * covered, out=support)
-        if among is not None:
-            scores[~among] = 0
-        return _best(scores, support, limit)
+        scores = np.zeros(cut.slots, dtype=np.float32)
+        support = np.zeros(cut.slots, dtype=np.float32)
+        if not cut.slots or not wordings or not cut.frames:
+            return self._best(scores, support, cut, None, limit)
+        mask = self._index.window_mask(cut)
+        lexical = [self._lexical(wording, cut, first=i == 0) for i, wording in enumerate(wordings)]
+        dense = self._dense(wordings, lexical, cut, mask)
+        for wording, by_words, similar in zip(wordings, lexical, dense, strict=True):
+            both = by_words if similar is None else _joined(by_words, similar)
+            if not len(both.slots):
+                continue
+            near = np.where(self._index.far(both.slots), np.float32(FAR_FACTOR), np.float32(1.0))
+            gain = wording.weight * both.scores * near
+            denied = np.isin(both.slots, by_words.denied)
+            gain[denied] *= DENIED_FACTOR
+            said = wording.weight * both.covered
+            said[denied] *= DENIED_FACTOR
+            scores[both.slots] = np.maximum(scores[both.slots], gain)
+            support[both.slots] = np.maximum(support[both.slots], said)
+        return self._best(scores, support, cut, mask, limit)
 
-    def _lexical(self, phrase: str, cut: Cut) -> tuple[FloatArray, FloatArray, NDArray[np.intp], str]:
-        """-> (scores, coverage, slots that deny it, the phrase as the memory spells it)."""
-        score = np.zeros(cut.slots, dtype=np.float32)
-        covered = np.zeros(cut.slots, dtype=np.float32)
-        wanted = self._terms(phrase, cut)
+    def _dense(
+        self, wordings: Sequence[Wording], lexical: Sequence[_Scores], cut: Cut, mask: NDArray[np.bool_] | None
+    ) -> list[_Scores | None]:
+        """Per wording the scores by meaning; None for those that are compared by words alone."""
+        found: list[_Scores | None] = [None] * len(wordings)
+        if self._index.dense is None:
+            return found
+        # another wording in words that the memory never heard means what the first wording means
+        asked = [i for i in range(len(wordings)) if i == 0 or lexical[i].known]
+        vectors = self._encoded([lexical[i].spelt for i in asked])
+        if vectors is None:
+            return found
+        slots, cosines = self._index.dense.similar(vectors, cut.slots, mask)
+        for row, i in enumerate(asked):
+            score = DENSE_WEIGHT * np.maximum(cosines[row] - UNRELATED_COSINE, 0) / (1 - UNRELATED_COSINE)
+            same = np.clip((cosines[row] - SAME_COSINE[0]) / SAME_COSINE[1], 0, 1)
+            found[i] = _Scores(slots, score.astype(np.float32), same.astype(np.float32))
+        return found
+
+    def _lexical(self, wording: Wording, cut: Cut, *, first: bool) -> _Scores:
+        """Scores by words of the texts that say the wording's rarer words."""
+        wanted = self._terms(wording.text, cut)
         total = sum(term.weight for term in wanted.values()) or 1.0
-        denied: list[NDArray[np.intp]] = []
+        lists = {
+            spelling: self._index.postings(spelling, cut) for term in wanted.values() for spelling in term.spellings
+        }
+        slots = _candidates([lists[spelling] for term in wanted.values() for spelling in term.spellings])
+        score = np.zeros(len(slots), dtype=np.float32)
+        covered = np.zeros(len(slots), dtype=np.float32)
         for term in wanted.values():
-            part = np.zeros(cut.slots, dtype=np.float32)
+            part = np.zeros(len(slots), dtype=np.float32)
             for spelling in term.spellings:
-                hits = self._index.hits(spelling, cut)
-                denied.append(hits.negated)
-                if len(hits.slots):
-                    norms = self._index.length_norms(hits.slots, cut)
-                    saturation = hits.frequencies * (K1 + 1) / (hits.frequencies + norms)
-                    part[hits.slots] = np.maximum(part[hits.slots], saturation)
+                here, there = _common(slots, lists[spelling].slots)
+                worth = self._index.saturation(slots[here], lists[spelling].counts[there], cut)
+                part[here] = np.maximum(part[here], worth)
             score += term.weight * part
             covered += term.weight * (part > 0)
         covered /= total
         score *= np.sqrt(covered) / total
-        said = " ".join(_respelt(word, wanted) for word in tokens(phrase)) or phrase
-        slots = np.unique(np.concatenate(denied)) if denied else np.zeros(0, dtype=np.intp)
-        return score, covered, slots, said
+        self._unbind(wording.text, wanted, slots, score, covered, BOUND if first else BOUND // 4)
+        denied = [found.denied for found in lists.values() if len(found.denied)]
+        spelt = " ".join(_respelt(word, wanted) for word in tokens(wording.text)) or wording.text
+        known = bool(wanted) and all(any(len(lists[s].slots) for s in term.spellings) for term in wanted.values())
+        return _Scores(slots, score, covered, _merged(denied), spelt, known)
 
-    def _unbind(self, phrase: str, cut: Cut, score: FloatArray, covered: FloatArray) -> None:
-        """Takes back part of what words count that stand far from the thing: "a man in blue on a bicycle" is no blue
-        bicycle. In place, for the best texts of phrases of two words and more.
+    def _unbind(
+        self,
+        phrase: str,
+        wanted: dict[str, _Term],
+        slots: NDArray[np.intp],
+        score: FloatArray,
+        covered: FloatArray,
+        limit: int,
+    ) -> None:
+        """Takes back, in place, part of what words count that stand far from the thing in the best texts.
+
+        "A man in blue on a bicycle" is no blue bicycle.
         """
-        thing = thing_of(phrase)
-        wanted = self._terms(thing, cut)
-        heads = [spelling for term in wanted.values() if term.head for spelling in term.spellings]
-        others = [term for term in wanted.values() if not term.head]
+        inside = frozenset(terms(thing_of(phrase)))
+        heads = frozenset(s for term in wanted.values() if term.head for s in term.spellings)
+        others = [term for name, term in wanted.items() if not term.head and name in inside]
         if not heads or not others:
             return
-        total = sum(term.weight for term in self._terms(phrase, cut).values())
+        total = sum(term.weight for term in wanted.values())
         found = np.flatnonzero(covered > 0)
-        if len(found) > BOUND:
-            found = found[np.argpartition(-score[found], BOUND)[:BOUND]]
-        for slot in found.tolist():
-            said = self._index.terms_of[slot]
+        if len(found) > limit:
+            border = np.partition(score[found], len(found) - limit)[len(found) - limit]
+            found = found[score[found] >= border][: 2 * limit]
+        for i in found.tolist():
+            said = self._index.terms_of[slots[i]]
             at = [place for place, word in enumerate(said) if word in heads]
             if not at:
                 continue
@@ -192,18 +238,18 @@ class Matcher:
                 if places and min(abs(a - b) for a in at for b in places) > BINDING_SPAN:
                     lost += term.weight
             if lost:
-                left = max(covered[slot] - UNBOUND_LOSS * lost / total, 0.0)
-                score[slot] *= left / covered[slot]
-                covered[slot] = left
+                left = max(covered[i] - UNBOUND_LOSS * lost / total, 0.0)
+                score[i] *= left / covered[i]
+                covered[i] = left
 
     def _terms(self, phrase: str, cut: Cut) -> dict[str, _Term]:
         head = head_of(phrase)
         wanted: dict[str, _Term] = {}
         for term in dict.fromkeys(terms(phrase)):
-            if term in NUMBERS or term in wanted:
+            if term in NUMBERS:
                 continue
             spellings = self._spellings(term, cut)
-            frequency = max(self._index.hits(spelling, cut).document_frequency for spelling in spellings)
+            frequency = max(self._index.document_frequency(spelling, cut) for spelling in spellings)
             weight = self._index.idf(frequency, cut)
             weight *= HEAD_WEIGHT if term == head else SIZE_WEIGHT if term in SIZES else 1.0
             wanted[term] = _Term(spellings, weight, term == head)
@@ -213,24 +259,85 @@ class Matcher:
         """The term, or the nearest ones that the memory knows where it does not know it."""
         if self._index.knows(term, cut):
             return (term,)
-        return near_spellings(term, self._index.vocabulary(term[:1], cut)) or (term,)
+        return self._index.spellings(term, cut) or (term,)
+
+    def _best(
+        self, scores: FloatArray, support: FloatArray, cut: Cut, mask: NDArray[np.bool_] | None, limit: int
+    ) -> Fit:
+        found = np.flatnonzero(scores)
+        found = found[mask[found]] if mask is not None else found
+        found = _top(found, scores, 4 * limit)
+        if mask is None:
+            found = found[self._index.mentioned(found, cut)]
+        found = _top(found, scores, limit)
+        order = found[np.argsort(-scores[found], kind="stable")]
+        return Fit(order, scores[order], support[order])
+
+
+def _top(slots: NDArray[np.intp], scores: FloatArray, count: int) -> NDArray[np.intp]:
+    """The ``count`` best of some slots, ascending; ties at the border go to the earlier text."""
+    if len(slots) <= count:
+        return slots
+    here = scores[slots]
+    border = np.partition(here, len(here) - count)[len(here) - count]
+    above = slots[here > border]
+    return np.sort(np.concatenate([above, slots[here == border][: count - len(above)]]))
+
+
+def _candidates(lists: list[Postings]) -> NDArray[np.intp]:
+    """Texts worth scoring: all that say a rare word, and of words that everything says the labels and the latest.
+
+    A word in more than ``COMMON`` texts brings none of its own beside a rarer one.
+    """
+    rare = [found for found in lists if 0 < len(found.slots) <= COMMON]
+    chosen = [found.slots for found in rare]
+    if not rare:
+        chosen = [part for found in lists for part in (found.short[-COMMON:], found.slots[-COMMON:])]
+    else:
+        chosen += [found.short[-COMMON:] for found in lists if len(found.slots) > COMMON]
+    return _merged(chosen)
+
+
+def _merged(lists: Sequence[NDArray[np.integer[Any]]]) -> NDArray[np.intp]:
+    """Ascending, each once; sorting beats numpy's hashing on lists that are nearly sorted."""
+    if not lists:
+        return _NO_SLOTS
+    if len(lists) == 1:
+        return lists[0].astype(np.intp)
+    merged = np.sort(np.concatenate(lists), kind="stable").astype(np.intp)
+    return merged[np.concatenate([[True], merged[1:] != merged[:-1]])] if len(merged) else merged
+
+
+def _common(slots: NDArray[np.intp], postings: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Places in two ascending lists of what both hold."""
+    if not len(slots) or not len(postings):
+        return _NO_SLOTS, _NO_SLOTS
+    if len(slots) <= len(postings):
+        there = np.searchsorted(postings, slots)
+        there[there == len(postings)] = 0
+        here = np.flatnonzero(postings[there] == slots)
+        return here, there[here]
+    here = np.searchsorted(slots, postings)
+    here[here == len(slots)] = 0
+    there = np.flatnonzero(slots[here] == postings)
+    return here[there], there
+
+
+def _joined(words: _Scores, meaning: _Scores) -> _Scores:
+    """Both channels: scores add up, of what they cover the better counts."""
+    slots = _merged([words.slots, meaning.slots])
+    score = np.zeros(len(slots), dtype=np.float32)
+    covered = np.zeros(len(slots), dtype=np.float32)
+    for part in (words, meaning):
+        at = np.searchsorted(slots, part.slots)
+        score[at] += part.scores
+        covered[at] = np.maximum(covered[at], part.covered)
+    return _Scores(slots, score, covered)
 
 
 def _respelt(word: str, wanted: dict[str, _Term]) -> str:
     term = wanted.get(stem(word))
     return term.spellings[0] if term is not None and stem(word) not in term.spellings else word
-
-
-def _best(scores: FloatArray, support: FloatArray, limit: int) -> Fit:
-    found = np.flatnonzero(scores > 0)
-    if len(found) > limit:
-        # ties at the border go to the earlier text, so that what is said later does not change who is in
-        border = np.partition(scores[found], len(found) - limit)[len(found) - limit]
-        above = found[scores[found] > border]
-        level = found[scores[found] == border][: limit - len(above)]
-        found = np.sort(np.concatenate([above, level]))
-    order = found[np.argsort(-scores[found], kind="stable")]
-    return Fit(order, scores[order], support[order])
 
 
 def is_clause(phrase: str) -> bool:

@@ -47,42 +47,69 @@ class Motion:
     """The question also names a thing to look for ("stop in front of the building")."""
 
 
-_INDOORS = r"(?:(?:the|a|an|that|this|any|your|first|second|third|last)\s+)*(?:[a-z]+\s+)?(?:building|buildings|house|home|mall|office building|premises|indoors?|inside)"
+_INDOORS = (
+    r"(?:(?:the|a|an|that|this|any|your|first|second|third|last)\s+)*(?:[a-z]+\s+)?(?:building|"
+    r"buildings|house|home|mall|office building|premises|indoors?|inside)"
+)
 _ENTER_VERB = (
-    r"(?:enter(?:ed|ing|s)?|(?:go|went|gone|going|walk(?:ed|ing)?|drive|drove|driving|get|got|getting|come|came|coming|move[d]?|"
+    r"(?:enter(?:ed|ing|s)?|(?:go|went|gone|going|walk(?:ed|ing)?|drive|drove|driving|get|got|getting|come|"
+    r"came|coming|move[d]?|"
     r"let you|step(?:ped)?)\s+(?:back\s+)?(?:in(?:to|side)?(?: of)?))"
 )
 _LEAVE_VERB = (
-    r"(?:leav(?:e|es|ing)|left|exit(?:ed|ing|s)?|(?:go|went|gone|going|walk(?:ed|ing)?|drive|drove|driving|get|got|getting|come|came|coming|"
+    r"(?:leav(?:e|es|ing)|left|exit(?:ed|ing|s)?|(?:go|went|gone|going|walk(?:ed|ing)?|drive|drove|driving|"
+    r"get|got|getting|come|came|coming|"
     r"move[d]?|let(?:ting)? you|step(?:ped)?)\s+(?:back\s+)?(?:out(?:side)?(?: of)?|off(?: of)?))"
 )
-_ENTER = re.compile(rf"\b{_ENTER_VERB}\s+{_INDOORS}\b|\b(?:go|went|gone|going|get|got|come|came)\s+(?:indoors|inside)\b")
-_LEAVE = re.compile(rf"\b{_LEAVE_VERB}\s+{_INDOORS}\b|\b(?:go|went|gone|going|get|got|come|came)\s+(?:outdoors?|outside)\b")
+_ENTER = re.compile(
+    rf"\b{_ENTER_VERB}\s+{_INDOORS}\b|\b(?:go|went|gone|going|get|got|come|came)\s+(?:indoors|"
+    rf"inside)\b"
+)
+_LEAVE = re.compile(
+    rf"\b{_LEAVE_VERB}\s+{_INDOORS}\b|\b(?:go|went|gone|going|get|got|come|"
+    rf"came)\s+(?:outdoors?|outside)\b"
+)
 _INSIDE = re.compile(
-    rf"\b(?:am|are|is|was|were|be|been|being|stay(?:ed)?|spen[dt](?: time)?|you|i|we)\s+(?:still\s+|currently\s+)?(?:in|inside|within)\s+{_INDOORS}\b"
-    rf"|\b(?:am|are|is|was|were|be|been|stay(?:ed)?|you|i|we)\s+(?:still\s+|currently\s+)?(?:indoors?|inside)\b(?!\s+(?:the|a|an|my|your)\b)"
+    rf"\b(?:am|are|is|was|were|be|been|being|stay(?:ed)?|spen[dt](?: time)?|you|i|we)\s+(?:still\s+|"
+    rf"currently\s+)?(?:in|inside|within)\s+{_INDOORS}\b"
+    rf"|\b(?:am|are|is|was|were|be|been|stay(?:ed)?|you|i|we)\s+(?:still\s+|currently\s+)?(?:indoors?|"
+    rf"inside)\b(?!\s+(?:the|a|an|my|your)\b)"
 )
 _OUTSIDE = re.compile(
     rf"\b(?:am|are|is|was|were|be|been|being|stay(?:ed)?|spen[dt](?: time)?|you|i|we)\s+(?:still\s+|currently\s+)?"
     rf"(?:outdoors?|outside|out)(?:\s+(?:of\s+)?{_INDOORS})?$"
 )
 _TURN = re.compile(
-    r"\b(?:(?:turn(?:ed|ing)?|u-turn)\b(?:\s+(?P<way>left|right|around|round|back))?(?:\s+around)?(?!\s+(?:on|off)\b)|turns?\b|u-turns?\b|"
+    r"\b(?:(?:turn(?:ed|ing)?|u-turn)\b(?:\s+(?P<way>left|right|around|round|back))?(?:\s+around)?(?!\s+(?:on|"
+    r"off)\b)|turns?\b|u-turns?\b|"
     r"(?:turn|turned|go|went|drive|drove)\s+(?P<way2>left|right))"
 )
-_STOP = re.compile(r"\b(?:stop(?:ped|ping|s)?|halt(?:ed)?|stand(?:ing)? still|stood still|wait(?:ed|ing|s)?|paus(?:e|ed|ing)|pull(?:ed)? over)\b(?!\s+sign)")
-_START = re.compile(r"^(?:(?:did|do|have)\s+)?(?:you|i|we|the robot)?\s*(?:start(?:ed)?|begin|began|begun|come from|came from|set off|depart(?:ed)?)\b"
-                    r"|\b(?:starting|start|initial|beginning) (?:point|position|place|location)\b|\bwhere you (?:started|began)\b")  # fmt: skip
-_AFTER = re.compile(rf"\b(?:after|since|once|(?:when|as)(?=\s+(?:you|i|we)\b))\s+(?:(?:you|i|we)\s+)?(?:have\s+|had\s+)?(?:(?P<leave>{_LEAVE_VERB}\s+{_INDOORS})|(?P<enter>{_ENTER_VERB}\s+{_INDOORS}))")
+_STOP = re.compile(
+    r"\b(?:stop(?:ped|ping|s)?|halt(?:ed)?|stand(?:ing)? still|stood still|wait(?:ed|ing|s)?|"
+    r"paus(?:e|ed|ing)|pull(?:ed)? over)\b(?!\s+sign)"
+)
+_START = re.compile(r"^(?:(?:did|do|have)\s+)?(?:you|i|we|the robot)?\s*(?:start(?:ed)?|begin|began|begun|"
+    r"come from|came from|set off|depart(?:ed)?)\b"
+                    r"|\b(?:starting|start|initial|beginning) (?:point|position|place|location)\b|"
+                    r"\bwhere you (?:started|began)\b")  # fmt: skip
+_AFTER = re.compile(
+    rf"\b(?:after|since|once|(?:when|as)(?=\s+(?:you|i|we)\b))\s+(?:(?:you|i|"
+    rf"we)\s+)?(?:have\s+|had\s+)?(?:(?P<leave>{_LEAVE_VERB}\s+{_INDOORS})|(?P<enter>{_ENTER_VERB}\s+{_INDOORS}))"
+)
 _BEFORE = re.compile(
-    rf"\b(?P<purpose>to|for)?(?(purpose)|(?:before|until|till|prior to))\s+(?:(?:you|i|we)\s+)?(?:(?P<leave>{_LEAVE_VERB}\s+{_INDOORS})|(?P<enter>{_ENTER_VERB}\s+{_INDOORS}))"
+    rf"\b(?P<purpose>to|for)?(?(purpose)|(?:before|until|till|prior to))\s+(?:(?:you|i|"
+    rf"we)\s+)?(?:(?P<leave>{_LEAVE_VERB}\s+{_INDOORS})|(?P<enter>{_ENTER_VERB}\s+{_INDOORS}))"
 )
 _ON_PLACE = re.compile(
-    r"^(?:did\s+|do\s+|have\s+|were\s+|was\s+|are\s+|am\s+|is\s+)?(?:you|i|we|the robot)\s+(?:(?:last|first|ever|just)\s+)?(?P<verb>"
-    r"(?:get|got|go|went|drive|drove|move[d]?|step(?:ped)?|turn(?:ed)?)\s+(?:off|out)(?:\s+of)?|leave|left|exit(?:ed)?|"
-    r"cross(?:ed|ing)?|(?:pass|passed|drive|drove|go|went|walk|walked)\s+(?:through|across|over|along|down|by|on|onto)|"
+    r"^(?:did\s+|do\s+|have\s+|were\s+|was\s+|are\s+|am\s+|is\s+)?(?:you|i|we|the robot)\s+(?:(?:last|first|"
+    r"ever|just)\s+)?(?P<verb>"
+    r"(?:get|got|go|went|drive|drove|move[d]?|step(?:ped)?|turn(?:ed)?)\s+(?:off|out)(?:\s+of)?|leave|left|"
+    r"exit(?:ed)?|"
+    r"cross(?:ed|ing)?|(?:pass|passed|drive|drove|go|went|walk|walked)\s+(?:through|across|over|along|down|by|"
+    r"on|onto)|"
     r"enter(?:ed)?|(?:get|got|go|went)\s+(?:on|onto|into|in|to)|reach(?:ed)?|arrive[d]?\s+(?:at|in)|"
-    r"(?:been\s+)?(?:in|on|at|inside|near)|drive|drove|driving|travel(?:ed)?)\s+(?P<place>(?:the|a|an|that|this)\s+.+)$"
+    r"(?:been\s+)?(?:in|on|at|inside|near)|drive|drove|driving|travel(?:ed)?)\s+(?P<place>(?:the|a|an|that|"
+    r"this)\s+.+)$"
 )
 _THING = re.compile(r"\b(?:that|which|who|where|when|did|do)\b")
 
@@ -100,15 +127,24 @@ def find_motion(text: str, kind: AnswerKind) -> tuple[Motion | None, str]:
     for motion, pattern in ((MotionKind.LEAVE, _LEAVE), (MotionKind.ENTER, _ENTER)):
         if found := pattern.search(clause):
             boundary = Boundary.END if motion is MotionKind.LEAVE else Boundary.BEGIN
-            if kind in (AnswerKind.POSITION, AnswerKind.TIME, AnswerKind.DURATION, AnswerKind.COUNT) or _robot_does(clause, found):
+            if kind in (AnswerKind.POSITION, AnswerKind.TIME, AnswerKind.DURATION, AnswerKind.COUNT) or _robot_does(
+                clause, found
+            ):
                 return Motion(motion, boundary=boundary, after=after, before=before), ""
     for motion, pattern in ((MotionKind.INSIDE, _INSIDE), (MotionKind.OUTSIDE, _OUTSIDE)):
         if found := pattern.search(clause):
             return Motion(motion, after=after, before=before), ""
-    if (found := _TURN.search(clause)) and (_robot_does(clause, found) or found.group().startswith(("turns", "u-turn", "turn"))):
+    if (found := _TURN.search(clause)) and (
+        _robot_does(clause, found) or found.group().startswith(("turns", "u-turn", "turn"))
+    ):
         way = found["way"] or found["way2"] or ("around" if found.group().startswith("u-turn") else "")
         if not re.search(rf"\b(?:person|man|woman|someone|car|people)\b.*{re.escape(found.group())}", clause):
-            return Motion(MotionKind.TURN, direction={"round": "around", "back": "around"}.get(way, way), after=after, before=before), ""
+            return Motion(
+                MotionKind.TURN,
+                direction={"round": "around", "back": "around"}.get(way, way),
+                after=after,
+                before=before,
+            ), ""
     if (found := _STOP.search(clause)) and _robot_does(clause, found):
         target = re.sub(r"^\s*(?:at|in front of|near|next to|by|on|in|for|beside)\s+", "", clause[found.end() :])
         target = re.sub(r"\b(?:right now|now|currently|at the moment)\b", "", target).strip()
@@ -119,7 +155,11 @@ def find_motion(text: str, kind: AnswerKind) -> tuple[Motion | None, str]:
         entering = re.match(r"enter|(?:get|got|go|went) (?:on|onto|into|in|to)|reach|arrive", verb)
         boundary = Boundary.END if leaving else Boundary.BEGIN if entering else Boundary.DURING
         return Motion(MotionKind.AT_PLACE, boundary=boundary, after=after, before=before), found["place"]
-    if kind is AnswerKind.POSITION and re.fullmatch(r"(?:(?:am|are|were|was|is)\s+)?(?:i|you|we|the robot)(?:\s+(?:am|are|were|was))?(?:\s+(?:right )?now)?", clause):
+    if kind is AnswerKind.POSITION and re.fullmatch(
+        r"(?:(?:am|are|were|was|is)\s+)?(?:i|you|we|"
+        r"the robot)(?:\s+(?:am|are|were|was))?(?:\s+(?:right )?now)?",
+        clause,
+    ):
         return Motion(MotionKind.MOVE, after=after, before=before), ""
     if after or before:
         return Motion(MotionKind.MOVE, after=after, before=before, leaves_target=True), rest

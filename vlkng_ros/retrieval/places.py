@@ -34,14 +34,14 @@ OUTDOOR = (
 )
 _INDOOR_TERMS = frozenset(
     terms(
-        "indoor indoors interior hallway corridor lobby room ceiling elevator floor wall carpet hall atrium kitchen office"
-        " classroom escalator sofa desk bathroom"
+        "indoor indoors interior hallway corridor lobby room ceiling elevator floor wall carpet hall atrium kitchen"
+        " office classroom escalator sofa desk bathroom"
     )
 )
 _OUTDOOR_TERMS = frozenset(
     terms(
-        "sky outdoor outdoors street road sidewalk tree park parking sunny overcast cloud weather pavement lawn grass bush sun"
-        " garden crosswalk"
+        "sky outdoor outdoors street road sidewalk tree park parking sunny overcast cloud weather pavement lawn grass"
+        " bush sun garden crosswalk"
     )
 )
 SENTENCE_GAIN = 10.0

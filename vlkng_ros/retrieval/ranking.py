@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vlkng_ros.retrieval.query import Superlative
+from vlkng_ros.retrieval.grammar import Superlative
 from vlkng_ros.types import Float64Array, FloatArray
 
 PEAKS = 20
@@ -27,6 +27,8 @@ RELATION_FLOOR = 0.2
 """What is left of a frame's evidence where nothing speaks for the relation: captions leave much unsaid."""
 
 
+SETTLED = 10
+"""Peaks whose sightings are looked at: more are never answers."""
 SIGHTING_SHARE = 0.45
 """Frames near a peak with this share of its evidence belong to one sighting."""
 SIGHTING_GAP = 3
@@ -60,14 +62,15 @@ def peaks_of(
         found = found[evidence[found] >= border]
     order = found[np.argsort(-evidence[found], kind="stable")]
     free = np.ones(len(order), dtype=np.bool_)
+    places = positions_m[order, :2]
     frames: list[int] = []
-    for i, frame in enumerate(order):
+    for i, frame in enumerate(order.tolist()):
         if not free[i]:
             continue
-        frames.append(int(frame))
+        frames.append(frame)
         if len(frames) == limit:
             break
-        apart = positions_m[order, :2] - positions_m[frame, :2]
+        apart = places - places[i]
         near = (apart * apart).sum(axis=1) < SAME_PLACE_M**2
         free &= ~(near | (np.abs(order - frame) <= SAME_PLACE_FRAMES))
     chosen = np.array(frames, dtype=np.intp)
@@ -121,9 +124,7 @@ def in_order(
     return Peaks(peaks.frames[order], peaks.scores[order])
 
 
-def settled(
-    peaks: Peaks, raw: Float64Array, positions_m: FloatArray, superlative: Superlative | None = None
-) -> Peaks:
+def settled(peaks: Peaks, raw: Float64Array, positions_m: FloatArray, superlative: Superlative | None = None) -> Peaks:
     """Each peak moved to the frame that stands for its sighting.
 
     A thing is named from afar, when passed, and once more; the frame in the middle of the evidence is nearer to it
@@ -135,8 +136,10 @@ def settled(
         positions_m: shape ``(n, 3)``.
         superlative: that of the question.
     """
-    moved = [_middle(int(frame), raw, positions_m, superlative) for frame in peaks.frames]
-    return Peaks(np.array(moved, dtype=np.intp), peaks.scores)
+    moved = peaks.frames.copy()
+    for i, frame in enumerate(peaks.frames[:SETTLED].tolist()):
+        moved[i] = _middle(frame, raw, positions_m, superlative)
+    return Peaks(moved, peaks.scores)
 
 
 def _middle(peak: int, raw: Float64Array, positions_m: FloatArray, superlative: Superlative | None) -> int:

@@ -127,9 +127,7 @@ class Retriever:
         peaks = in_order(peaks, query.superlative, scene.positions_m, scene.stamps_ns, asker_m)
         return Found(peaks, evidence, total, fit, fit.best_support, needed_support(query))
 
-    def _related(
-        self, total: Float64Array, predicate: str, other: str, scene: Scene, matcher: Matcher
-    ) -> Float64Array:
+    def _related(self, total: Float64Array, predicate: str, other: str, scene: Scene, matcher: Matcher) -> Float64Array:
         if predicate == "in" and other.split()[-1:] and other.split()[-1] in INDOORS:
             inside = np.zeros(len(scene), dtype=np.bool_)
             for stay in self.stays(scene):
@@ -170,7 +168,10 @@ def wordings_of(query: Query) -> list[Wording]:
     """
     found = wordings(query.target, query.quoted)
     thing = thing_of(query.target)
-    if query.kind in (AnswerKind.POSITION, AnswerKind.TIME, AnswerKind.TEXT, AnswerKind.DURATION) and thing != query.target:
+    if (
+        query.kind in (AnswerKind.POSITION, AnswerKind.TIME, AnswerKind.TEXT, AnswerKind.DURATION)
+        and thing != query.target
+    ):
         found += [Wording(w.text, w.weight * THING_WEIGHT) for w in wordings(thing)]
     return found
 

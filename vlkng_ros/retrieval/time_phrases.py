@@ -14,9 +14,14 @@ from enum import Enum
 from vlkng_ros.memory.words import NUMBERS
 from vlkng_ros.types import NS_PER_S
 
-_UNIT_S = {"s": 1, "sec": 1, "second": 1, "m": 60, "min": 60, "minute": 60, "h": 3600, "hr": 3600, "hour": 3600, "day": 86400,
-           "week": 604800}  # fmt: skip
-_NUMBER = r"(?P<{0}>\d+(?:\.\d+)?|half an?|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty|forty|sixty|a couple of|a few)"
+_UNIT_S = {
+    "s": 1, "sec": 1, "second": 1, "m": 60, "min": 60, "minute": 60, "h": 3600, "hr": 3600, "hour": 3600,
+    "day": 86_400, "week": 604_800,
+}  # fmt: skip
+_NUMBER = (
+    r"(?P<{0}>\d+(?:\.\d+)?|half an?|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|"
+    r"fifteen|twenty|thirty|forty|sixty|a couple of|a few)"
+)
 _UNIT = r"(?P<{0}>seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?)"
 _CLOCK = r"(?P<{0}>\d{{1,2}}(?::\d{{2}}(?::\d{{2}})?)?\s*(?:am|pm|a\.m\.|p\.m\.|o'clock)?)"
 _PARTS_OF_DAY = {"morning": (5, 12), "noon": (11, 13), "afternoon": (12, 18), "evening": (17, 23), "night": (20, 30)}
@@ -59,17 +64,24 @@ class Window:
 
 
 _PATTERNS = (
-    (TimeRule.STAMP, re.compile(r"\b(?:at |on )?\[?day ?(?P<day>\d+)(?:[ ,]+(?:at )?(?P<clock>\d{1,2}:\d{2}(?::\d{2})?))?\]?")),
-    (TimeRule.AGO, re.compile(rf"\b(?:about |around )?{_NUMBER.format('n')} {_UNIT.format('u')} (?:ago|earlier|before now)\b")),
+    (TimeRule.STAMP, re.compile(r"\b(?:at |on )?\[?day ?(?P<day>\d+)(?:[ ,]+"
+        r"(?:at )?(?P<clock>\d{1,2}:\d{2}(?::\d{2})?))?\]?")),
+    (TimeRule.AGO, re.compile(rf"\b(?:about |around )?{_NUMBER.format('n')} {_UNIT.format('u')} (?:ago|"
+        rf"earlier|before now)\b")),
     (TimeRule.WITHIN, re.compile(
-        rf"\b(?:in|during|within|over|for) (?:the )?(?:last|past|previous) (?:{_NUMBER.format('n')} )?{_UNIT.format('u')}\b")),
-    (TimeRule.BETWEEN, re.compile(rf"\b(?:between|from) {_CLOCK.format('a')} (?:and|to|till|until) {_CLOCK.format('b')}(?![\w:])")),
+        rf"\b(?:in|during|within|over|for) (?:the )?(?:last|past|"
+        rf"previous) (?:{_NUMBER.format('n')} )?{_UNIT.format('u')}\b")),
+    (TimeRule.BETWEEN, re.compile(rf"\b(?:between|from) {_CLOCK.format('a')} (?:and|to|till|"
+        rf"until) {_CLOCK.format('b')}(?![\w:])")),
     (TimeRule.DAY, re.compile(
-        r"\b(?:(?P<day>yesterday|today|the day before yesterday)(?: (?P<part>morning|noon|afternoon|evening|night))?"
-        r"|(?:in |during )?(?P<this>this|last|the) (?P<part2>morning|noon|afternoon|evening|night)|(?P<tonight>tonight))\b")),
+        r"\b(?:(?P<day>yesterday|today|the day before yesterday)(?: (?P<part>morning|noon|afternoon|evening|"
+        r"night))?"
+        r"|(?:in |during )?(?P<this>this|last|the) (?P<part2>morning|noon|afternoon|evening|night)|"
+        r"(?P<tonight>tonight))\b")),
     (TimeRule.BEFORE, re.compile(rf"\b(?:before|until|till|prior to|by) {_CLOCK.format('a')}(?![\w:])")),
     (TimeRule.AFTER, re.compile(rf"\b(?:after|since|from) {_CLOCK.format('a')}(?: on)?(?![\w:])")),
-    (TimeRule.CLOCK, re.compile(r"\b(?:at|around|about) (?P<a>\d{1,2}:\d{2}(?::\d{2})?\s*(?:am|pm)?|\d{1,2}\s*(?:am|pm|o'clock))(?![\w:])")),
+    (TimeRule.CLOCK, re.compile(r"\b(?:at|around|about) (?P<a>\d{1,2}:\d{2}(?::\d{2})?\s*(?:am|pm)?|"
+        r"\d{1,2}\s*(?:am|pm|o'clock))(?![\w:])")),
 )  # fmt: skip
 
 
@@ -164,7 +176,9 @@ def resolve(phrase: TimePhrase, as_of_ns: int, oldest_ns: int, zone: dt.tzinfo |
         day = midnight - dt.timedelta(days=phrase.days_back)
         return Window(at(day, phrase.seconds), min(as_of_ns, at(day, phrase.end_seconds)))
     if phrase.rule is TimeRule.STAMP:
-        first = dt.datetime.fromtimestamp(oldest_ns / NS_PER_S, now.tzinfo).replace(hour=0, minute=0, second=0, microsecond=0)
+        first = dt.datetime.fromtimestamp(oldest_ns / NS_PER_S, now.tzinfo).replace(
+            hour=0, minute=0, second=0, microsecond=0
+        )
         day = first + dt.timedelta(days=phrase.days_back - 1)
         if phrase.seconds < 0:
             return Window(at(day, 0), min(as_of_ns, at(day, 86400)))

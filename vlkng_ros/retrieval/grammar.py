@@ -1,0 +1,227 @@
+"""The patterns of ``query``: how questions are worded in English, one pattern for each thing that a question says."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+
+class Superlative(str, Enum):
+    """Which of several sightings is meant."""
+
+    NEAREST = "nearest"
+    FARTHEST = "farthest"
+    FIRST = "first"
+    LAST = "last"
+
+
+POLITE = re.compile(
+    r"^(?:(?:hi|hey|hello|ok|okay|so|well|and|but|please|robot|sorry|excuse me|thanks)\b[\s,.!:]*)+"
+    r"|[\s,]*\b(?:please|thanks|thank you|for me)\b(?=[\s,.!?]*$)"
+)
+WRAPPER = re.compile(
+    r"^(?:(?:can|could|would|will|do|are) (?:you|u) (?:please |kindly |perhaps )?(?:be able to |able to )?)?"
+    r"(?:please )?(?:tell me|show me|let me know|remind me|say|know|remember|recall|explain|check|see|"
+    r"find out|figure out)"
+    r"(?: to me)?(?: again)?(?: about)?\s+(?=(?:where|when|what|which|who|whose|why|how|if|whether|at what|"
+    r"in which|in what)\b)"
+    r"|^(?:i(?:'d| would)? (?:want|like|need) to know|i wonder|i am wondering|i'm wondering|any idea|"
+    r"do you have any idea)\s+"
+    r"(?=(?:where|when|what|which|who|why|how|if|whether)\b)"
+)
+PLACE_NOUN = r"(?:place|places|location|position|spot|room|area|part|coordinates?|direction)"
+WHERE = re.compile(
+    rf"^(?:(?:from |to |near )?where(?:abouts)?(?:'s|s)?|(?:in|at|to|on) (?:what|which) {PLACE_NOUN}"
+    rf"|what (?:is|was|are|were) the (?:location|position|coordinates?|place) (?:of|where|in which|at which)"
+    rf"|(?:what|which) (?:location|position|place|spot))\b\s*"
+)
+REQUEST = re.compile(
+    r"^(?:(?:can|could|would|will|may) (?:you|u|we|i) (?:please |kindly )?|please |i (?:want|need|would like|"
+    r"wish|like) (?:you )?to |"
+    r"i'd like (?:you )?to |let'?s |let us )?"
+    r"(?:(?:take|bring|guide|lead|drive|navigate|walk|direct|escort|accompany|point|send|carry|get) (?:me|us|"
+    r"him|her|them|it|this)"
+    r"(?: back| over| out| there)?(?: the way)? (?:to|towards?|into|at|(?=somewhere|someplace|anywhere))"
+    r"|(?:go|drive|navigate|return|head|move|come|travel|get|walk|roll)(?: back| over| again)? (?:to|towards?|"
+    r"into|(?=somewhere|someplace|anywhere))"
+    r"|show (?:me|us)(?: the way to)?|find(?: me| us)?|locate|look for|search for|fetch(?: me)?|get (?:me|us)|"
+    r"help me find)\b\s*"
+)
+NEED = re.compile(
+    r"^(?:i|we)(?:'m| am| are|'re)? (?:need|want|am looking for|are looking for|looking for|"
+    r"would like|have to find)\b\s*"
+)
+WHEN = re.compile(
+    r"^(?:when|(?:at |around |since )?what time|(?:on |at )?what (?:day|date|hour|moment)|how long ago|"
+    r"how (?:many|much) (?:seconds|minutes|mins|hours|days|time) ago)\b\s*"
+)
+AGO_QUESTION = re.compile(r"^how (?:many|much|long) .*\bago\b")
+DURATION = re.compile(
+    r"^(?:for |since )?(?:how long|how much time|how many (?:seconds|secs|minutes|mins|hours|days)|"
+    r"what (?:is|was) the duration of)\b\s*"
+)
+COUNT = re.compile(
+    r"^(?:how many|count(?: the)?(?: number of)?|what (?:is|was) the (?:number|count) of|"
+    r"(?:the )?number of)\b\s*"
+)
+AUXILIARY = re.compile(
+    r"^(?:did|do|does|is|are|was|were|am|has|have|had|can|could|will|would|should|may|might|must|if|whether|"
+    r"isn't|aren't|wasn't|weren't|didn't|don't|doesn't|haven't|hasn't|hadn't|can't|couldn't)\b\s*(?:n't\b\s*)?"
+)
+WHAT = re.compile(
+    r"^(?:what|which|who|whose|whom|why|how|describe|tell me about|in which|in what|on which|"
+    r"on what)\b"
+)
+
+SUBJECT = r"(?:you|u|i|we|they|one|the robot|robot|it|he|she|anyone)"
+ADVERB = (
+    r"(?:last|first|firstly|lastly|most recently|recently|ever|just|also|already|previously|actually|"
+    r"exactly|still|both|all|again)"
+)
+SEEING = (
+    r"(?:see|saw|seen|seeing|find|found|notice|noticed|spot|spotted|observe|observed|encounter|encountered|"
+    r"pass by|passed by|"
+    r"pass|passed|come across|came across|meet|met|detect|detected|recognize|recognized|visit|visited|"
+    r"perceive|perceived|"
+    r"look at|looked at|view|viewed|witness|witnessed|catch sight of|read|remember|have|get|leave|left|put|"
+    r"drop|dropped|place|placed|park|parked|"
+    r"lose|lost)"
+)
+LEAD = re.compile(
+    rf"^(?:(?:did|do|does|can|could|have|has|had|is|are|was|were|will|would|should|may|might)\s+)?"
+    rf"(?:{ADVERB}\s+)*(?:{SUBJECT}\s+)?(?:{ADVERB}\s+)*(?:(?:can|could|have|had|did|do|will|were|was|are|"
+    rf"am|been)\s+)?"
+    rf"(?:(?:{ADVERB}\s+)*(?:{SEEING})\s+)?(?:{ADVERB}\s+)*"
+)
+TRAVEL = re.compile(
+    r"^(?:drive|drove|driving|go|went|going|gone|walk|walked|cross|crossed|climb|climbed|ride|travel|"
+    r"travelled|traveled|enter|entered|stop|stopped)"
+    r"\s+(?:(?:up|down|on|onto|over|through|across|along|by|past|to|into|in|at|off|out of)\s+)?(?=(?:the|a|an|"
+    r"any|some|that)\b)"
+)
+SOMEWHERE = re.compile(
+    rf"^(?:{PLACE_NOUN}|somewhere|someplace|anywhere)\s+(?:(?:where|that|which|in which)\s+)?(?:to\s+|(?:i|"
+    rf"you|we|one|people)\s+(?:can|could|may)\s+)"
+)
+ASIDE = re.compile(rf"\b(?:did|do|have|could|can|were|are|was|is|am) (?:{SUBJECT}|there)\b(?:\s+(?:{SEEING}))?")
+VAGUE = frozenset(
+    (
+        "",
+        "object",
+        "objects",
+        "thing",
+        "things",
+        "things are",
+        "objects are",
+        "it",
+        "there",
+        "happened",
+        "been",
+        "for",
+        "see",
+        "is",
+        "are",
+    )
+)
+BE = re.compile(r"^(?:is|are|was|were|be|been|being|'s)\s+(?:there\s+)?")
+TAIL = re.compile(
+    r"[\s,]*\b(?:is|are|was|were|be|being)?\s*(?:located|situated|placed|positioned|found|seen|there|here|at|"
+    r"standing|in the image|been|going|go|went|"
+    r"right now|now|currently|at the moment|around here|nearby|on your way|on the way|along the way|"
+    r"during the (?:drive|trip|tour|"
+    r"route)|in total|altogether|so far|from here)$"
+)
+ARTICLE = re.compile(
+    r"^(?:(?:the|a|an|any|some|my|your|our|his|her|their|that|this|those|these|another|each|"
+    r"every|all|of)\s+)+"
+)
+SUPERLATIVES = (
+    (
+        Superlative.NEAREST,
+        re.compile(
+            r"\b(?:near+est|clos+est|most nearby)\b(?:\s+to\s+(?:me|us|you|here|"
+            r"my position))?|\bclose to me\b|\bnear(?:by)? (?:me|us|here)\b"
+        ),
+    ),
+    (
+        Superlative.FARTHEST,
+        re.compile(
+            r"\b(?:farthest|furthest|most distant)\b(?:\s+(?:away\s+)?from\s+(?:me|"
+            r"us|you|here))?"
+        ),
+    ),
+    (
+        Superlative.LAST,
+        re.compile(
+            r"\b(?:most recent(?:ly)?|latest|last(?:ly)?(?! name)|"
+            r"(?:for )?the last time)\b"
+        ),
+    ),
+    (
+        Superlative.FIRST,
+        re.compile(
+            r"\b(?:for the first time|earliest|first(?:ly)?(?! (?:aid|floor|class|name|"
+            r"street|avenue)))\b"
+        ),
+    ),
+)
+ORDINALS = {"second": 2, "third": 3, "fourth": 4, "fifth": 5}
+ORDINAL_TIME = re.compile(
+    r"\b(?:for )?the (second|third|fourth|fifth) time\b|\b(second|third|fourth|"
+    r"fifth)(?= (?:turn|stop|time|building))\b"
+)
+NOW = re.compile(r"\b(?:right now|now|currently|at the moment|at this moment|at present)\b")
+COMPARED = re.compile(
+    r"\b(?:(over|more than|greater than|above)|(at least|no (?:less|fewer) than|minimum of))\s+(\d+|"
+    r"[a-z]+)\s+(?=[a-z])|\b(\d+) or more\s+"
+)
+NEGATION = re.compile(
+    r"\b(?:that|which|who)?\s*(?:is|are|was|were|does|do|did|has|have)(?:n't| not)\s+(?:a |an |the |"
+    r"any )?([a-z][a-z \-]*?)(?=$|[,.;]|\band\b|\bbut\b)"
+    r"|\b(?:without|excluding|except(?: for)?|other than|not)\s+(?:a |an |the |any )?([a-z][a-z \-]*?)(?=$|"
+    r"[,.;]|\band\b|\bbut\b)"
+    r"|\bnon-([a-z]+)"
+)
+NEAR = (
+    r"(?:next to|close to|beside|besides|adjacent to|alongside|around|by|near(?:by)?|across from|"
+    r"opposite(?: to)?|in front of|behind|in the vicinity of)"
+)
+RELATION = re.compile(
+    rf"\s+(?:(?:that|which|who)\s+(?:is|are|was|were)\s+|(?:located|standing|parked|placed|hanging|sitting|"
+    rf"lying|leaning|mounted|situated)\s+)?"
+    rf"(?P<predicate>{NEAR}|between|on top of|on|upon|under(?:neath)?|below|above|over|inside(?: of)?|in|"
+    rf"within|at|against)\s+(?P<object>.+)$"
+)
+WORN = re.compile(
+    r"\b(?:shirt|t-shirt|jacket|coat|dress|hat|cap|helmet|shoes?|pants|trousers|jeans|shorts|sweater|hoodie|"
+    r"suit|vest|uniform|skirt|"
+    r"glasses|mask|clothes|clothing|red|orange|yellow|green|blue|purple|pink|brown|black|white|gr[ae]y)\b"
+)
+PREDICATES = {
+    "next to": "near", "close to": "near", "beside": "near", "besides": "near", "adjacent to": "near",
+    "alongside": "near",
+    "around": "near", "by": "near", "near": "near", "nearby": "near", "in the vicinity of": "near", "at": "near",
+    "opposite": "opposite", "opposite to": "opposite", "across from": "opposite", "on top of": "on", "upon": "on",
+    "underneath": "under", "below": "under", "inside": "in", "inside of": "in", "within": "in",
+}  # fmt: skip
+FACTIVE = re.compile(
+    rf"\b(?:did|have) {SUBJECT}\s+(?:{ADVERB}\s+)*{SEEING}\b|\b{SUBJECT} (?:saw|found|"
+    rf"noticed|passed)\b"
+)
+PRESENT = re.compile(
+    r"^(?:are|am|is) (?:you|i|we|the robot|it)\b|\bhave (?:you|i|we) been\b|"
+    r"\bhas the robot been\b"
+)
+TIMES = re.compile(r"^\s*(?:different\s+)?times\b\s*")
+DEFINITE = re.compile(r"\b(?:the|that|this|those|these|my|your|our|its|his|her)\s+[a-z]")
+ATTRIBUTE = re.compile(
+    r"^(?:what|which)(?:'s|s| is| was| are| were)?\s+(?:the\s+)?(?P<name>colou?rs?|side|direction|way|"
+    r"number)\b\s*(?:of\s+)?"
+)
+ATTRIBUTES = {"color": "color", "colour": "color", "colors": "color", "colours": "color", "way": "direction"}
+CHOICE = re.compile(r"\b([a-z][a-z ]*?)\s+or\s+(?:was it |were you |did you |is it |are you )?([a-z][a-z ]*?)$")
+QUOTED = re.compile(r'"([^"]{1,200})"')
+WH_AUX = re.compile(
+    rf"^(?:what|which|who|whose|whom|how)(?:'s)?\b\s*(?:is|are|was|were|did|do|does|has|have|had|can|"
+    rf"could)?\s*(?:{SUBJECT}\s+)?(?:{SEEING}\s+)?"
+)
