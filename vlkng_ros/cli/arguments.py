@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TypeAlias
 
@@ -57,13 +57,15 @@ def path(text: str) -> Path:
 
 
 def stamp(text: str) -> int:
-    """A time: integer ns, seconds with a point, or a date and time (``2026-05-01T14:30:00``, local without a zone)."""
+    """A time: integer ns, seconds with a point, or a date and time (``2026-05-01T14:30:00``, UTC without a zone)."""
     try:
         if re.fullmatch(r"[+-]?\d+", text):
             return int(text)
         if re.fullmatch(r"[+-]?(\d+\.\d*|\.\d+|\d+e\d+)", text):
             return round(float(text) * 1e9)
         moment = datetime.fromisoformat(text.removesuffix("Z") + ("+00:00" if text.endswith("Z") else ""))
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=timezone.utc)
         return int(moment.replace(microsecond=0).timestamp()) * NS_PER_S + moment.microsecond * 1000
     except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(

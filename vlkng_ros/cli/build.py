@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from vlkng_ros.cli import arguments
 from vlkng_ros.cli.parameters import add_parameters, read_parameters
+from vlkng_ros.cli.perceive import DEFAULT_CHUNK, describe_rest, described
 from vlkng_ros.config import BuilderConfig
 from vlkng_ros.errors import BagError, ImageError
 
@@ -28,11 +29,8 @@ if TYPE_CHECKING:
     from vlkng_ros.cli.bag_events import BagEvents
     from vlkng_ros.types import Keyframe
 
-GIVE_UP_S = 120.0
-"""Without any keyframe described for so long, the rest is left pending."""
 WAITING_FRAMES = 256
 """Frames that may wait for a pose: a robot must bound its memory more tightly, a recording need not lose any."""
-DEFAULT_CHUNK = 8
 logger = logging.getLogger(__name__)
 
 
@@ -132,7 +130,8 @@ def _build(
     selector.flush()
     recorder.work()
     if describe is not None:
-        _describe_rest(builder)
+        with progress("describe", builder.queued, "keyframes") as advance:
+            describe_rest(builder, advance)
     recorded_s = (bag.end_ns - bag.start_ns) / 1e9
     print(
         f"{args.memory}: {builder.counts['stored']} keyframes, {builder.counts['described']} described, "
@@ -221,31 +220,13 @@ def _in_the_same_map(config: BuilderConfig, known: Iterable[Keyframe]) -> Builde
     return dataclasses.replace(config, robot=dataclasses.replace(config.robot, map_id=first.map_id))
 
 
-def _describe_rest(builder: MemoryBuilder) -> None:
-    from vlkng_ros.cli.progress import progress
-
-    with progress("describe", builder.queued, "keyframes") as advance:
-        done, changed_s = _described(builder), time.monotonic()
-        while not builder.finish(timeout_s=1.0):
-            now = _described(builder)
-            if now != done:
-                advance(now - done)
-                done, changed_s = now, time.monotonic()
-            elif time.monotonic() - changed_s > GIVE_UP_S:
-                return
-
-
-def _described(builder: MemoryBuilder) -> int:
-    return builder.counts["described"] + builder.counts["failed"]
-
-
 def _report(recorder: KeyframeRecorder[BagMessage], builder: MemoryBuilder, source: BagEvents, known: int) -> None:
     """Say what is not as one would wish."""
     if known:
         print(f"{known} keyframes were in the memory already and are not repeated")
     if recorder.counts["sessions"] > 1:
         print(f"time jumps back in it: it became {recorder.counts['sessions']} sessions")
-    pending = max(0, builder.counts["stored"] - _described(builder))
+    pending = max(0, builder.counts["stored"] - described(builder))
     no_pose = recorder.selector.counts["no_pose"] + recorder.selector.counts["dropped_waiting"]
     refused = sum(recorder.selector.buffer.refused[reason] for reason in ("frame_id", "not_a_pose", "odometry_jump"))
     for count, what, why in (

@@ -1,0 +1,109 @@
+"""``vlkng perceive``: what a model sees in pictures, or in the keyframes of a memory that wait to be described."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from vlkng_ros.cli import arguments
+from vlkng_ros.cli.moments import counted
+from vlkng_ros.cli.parameters import add_parameters, read_parameters
+from vlkng_ros.config import BuilderConfig
+from vlkng_ros.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from vlkng_ros.building.pipeline import MemoryBuilder
+
+GIVE_UP_S = 120.0
+"""Without any keyframe described for so long, the rest is left pending."""
+DEFAULT_CHUNK = 8
+
+
+def add_parser(subparsers: arguments.Parsers) -> None:
+    """The verb."""
+    parser = subparsers.add_parser(
+        "perceive",
+        help="say what a model sees in pictures, or describe a memory's pending keyframes",
+        description="Describe image files, or with --memory the keyframes that no model has described yet.",
+    )
+    parser.add_argument("images", nargs="*", type=arguments.path, metavar="IMAGE")
+    parser.add_argument("--memory", type=arguments.path, metavar="DB", help="describe this memory's pending keyframes")
+    parser.add_argument("--backend", metavar="NAME", help="perception.backend")
+    parser.add_argument("--model", metavar="MODEL", help="perception.model")
+    parser.add_argument("--json", action="store_true", help="print one JSON object an image")
+    add_parameters(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Describe; 1 where the model could not describe all of them."""
+    if bool(args.images) == (args.memory is not None):
+        raise InvalidInputError("perceive: name image files, or a memory with --memory")
+    named = {
+        "memory.path": str(args.memory) if args.memory is not None else None,
+        "perception.backend": args.backend,
+        "perception.model": args.model,
+    }
+    config = read_parameters(BuilderConfig, args, named, node="builder_node")
+    return _describe_memory(args, config) if args.memory is not None else _describe_images(args, config)
+
+
+def _describe_images(args: argparse.Namespace, config: BuilderConfig) -> int:
+    from vlkng_ros.perception.perceive import perceive
+
+    failed = 0
+    for image in perceive(args.images, config.perception):
+        print(json.dumps(image.to_json(), ensure_ascii=False) if args.json else image.to_text(), flush=True)
+        failed += image.perception is None
+    return 1 if failed else 0
+
+
+def _describe_memory(args: argparse.Namespace, config: BuilderConfig) -> int:
+    from vlkng_ros.building.opening import open_writer
+    from vlkng_ros.building.pipeline import MemoryBuilder
+    from vlkng_ros.cli.progress import progress
+    from vlkng_ros.memory import MemoryReader
+    from vlkng_ros.perception import PerceptionWorker
+
+    with MemoryReader.open(args.memory) as reader:
+        pending = reader.stats().pending
+    if not pending:
+        print(f"{args.memory}: no keyframe waits to be described")
+        return 0
+    in_flight = config.perception.batch_size or DEFAULT_CHUNK
+    with (
+        PerceptionWorker(config.perception, queue_size=2 * in_flight) as worker,
+        open_writer(config) as writer,
+        progress("describe", pending, "keyframes") as advance,
+    ):
+        builder = MemoryBuilder(writer, worker.submit, config, in_flight=in_flight)
+        describe_rest(builder, advance)
+    left = pending - described(builder)
+    print(f"{args.memory}: {counted(builder.counts['described'], 'keyframe')} described")
+    if builder.counts["failed"] or left:
+        reason = f": {builder.last_error}" if builder.last_error else ""
+        print(f"{builder.counts['failed']} could not be described, {left} still wait{reason}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def describe_rest(builder: MemoryBuilder, advance: Callable[[int], object]) -> None:
+    """Wait until everything is described, or until nothing has been for two minutes."""
+    done, changed_s = described(builder), time.monotonic()
+    while not builder.finish(timeout_s=1.0):
+        now = described(builder)
+        if now != done:
+            advance(now - done)
+            done, changed_s = now, time.monotonic()
+        elif time.monotonic() - changed_s > GIVE_UP_S:
+            return
+    advance(described(builder) - done)
+
+
+def described(builder: MemoryBuilder) -> int:
+    """Keyframes that need no more describing."""
+    return builder.counts["described"] + builder.counts["failed"]
