@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -61,15 +62,13 @@ class FakeRobot(Node):
         return self.create_subscription(kind, topic, take, qos or keep_last(100, reliable=True))
 
     def until(self, condition, what="", timeout_s=DEADLINE_S):
-        """Wait until something that was heard makes a condition true."""
+        """Wait until a condition holds: something that was heard, or something that comes without a message."""
+        deadline = time.monotonic() + timeout_s
         with self.changed:
-            # Connections and replies come without a message that would wake us: looked at from time to time.
-            end = threading.TIMEOUT_MAX if timeout_s is None else timeout_s
-            waited = 0.0
             while not condition():
+                # Connections make no event that would wake us: looked at from time to time.
                 self.changed.wait(0.05)
-                waited += 0.05
-                assert waited < end, f"waited {timeout_s} s in vain for {what or 'a condition'}; {self.last_status()}"
+                assert time.monotonic() < deadline, f"waited {timeout_s} s in vain for {what}; {self.last_status()}"
 
     def last_status(self) -> str:
         if not self.statuses:
@@ -78,10 +77,13 @@ class FakeRobot(Node):
         return f"last status: {self.statuses[-1].message}; {values}"
 
     def until_heard_by_builder(self):
-        """Wait until the builder has subscribed to everything."""
+        """Wait until the builder is active and has subscribed to everything."""
         publishers = (self.images, self.poses, self.odometry, self.camera_infos)
         self.until(lambda: all(p.get_subscription_count() for p in publishers), "the builder to subscribe")
-        self.until(lambda: self.count_publishers("builder_node/stored") > 0, "~/stored")
+        known = len(self.statuses)
+        self.until(
+            lambda: any(s.values[0].value == "active" for s in self.statuses[known:]), "the builder to be active"
+        )
 
     def until_status(self, text):
         """Wait until the builder's status says something."""
@@ -139,8 +141,15 @@ class FakeRobot(Node):
         self.roll(t_s + 0.02, x)
 
     def drive(self, steps, start_s=100.0, start_m=0.0, colours=("red",)):
-        """Steps of 1 s and 1 m, each stored before the next is taken."""
+        """Steps of 1 s and 1 m, each stored before the next is taken.
+
+        Images are best effort: one sent while the builder is still being discovered may be lost, and is sent again.
+        """
         for i in range(steps):
             before = len(self.stored)
-            self.drive_past(start_s + i, start_m + i, colours[i % len(colours)])
-            self.until(lambda before=before: len(self.stored) > before, f"keyframe {i}")
+            for _ in range(int(DEADLINE_S)):
+                self.drive_past(start_s + i, start_m + i, colours[i % len(colours)])
+                with self.changed:
+                    if self.changed.wait_for(lambda before=before: len(self.stored) > before, 1.0):
+                        break
+            assert len(self.stored) > before, f"keyframe {i} was not stored; {self.last_status()}"

@@ -58,7 +58,8 @@ class NodeProcess:
     def __init__(self, script: str, parameters) -> None:
         arguments = ["--ros-args"]
         for name, value in parameters.items():
-            text = str(value).lower() if isinstance(value, bool) else str(value)
+            # Quoted, so that text that looks like a number stays text.
+            text = f"'{value}'" if isinstance(value, str | Path) else str(value).lower()
             arguments += ["-p", f"{name.replace('__', '.')}:={text}"]
         path = Path(__file__).parent / script if script.endswith(".py") else ROOT / "scripts" / script
         self.lines: list[str] = []

@@ -117,6 +117,7 @@ class BuilderHealth:
             "keyframes left for later": builder.counts["deferred"],
             "keyframes that failed": builder.counts["failed"],
             "images waiting for a pose": selector.waiting,
+            "receive to enqueue p99 [ms]": self._images.image.delays.percentile_ms(99),
             "callback CPU p99 [ms]": self._images.callback_cpu.percentile_ms(99),
             "model latency [s]": builder.last_latency_s,
             "last error": builder.last_error or recorder.last_error,

@@ -53,7 +53,7 @@ class BuilderNode(ManagedNode):
     def __init__(self, **options: Any) -> None:
         super().__init__("builder_node", **options)
         log_to_ros(self.get_name())
-        self._parameters = NodeParameters(self, BuilderConfig, self._on_parameters)
+        self._settings = NodeParameters(self, BuilderConfig, self._on_parameters)
         self._stored = self.create_publisher(Stored, "~/stored", keep_last(1000, reliable=True))
         self._writer: MemoryWriter | None = None
         self._worker: PerceptionWorker | None = None
@@ -74,7 +74,7 @@ class BuilderNode(ManagedNode):
     @property
     def config(self) -> BuilderConfig:
         """The parameters as they are now."""
-        return self._parameters.config
+        return self._settings.config
 
     # ------------------------------------------------------------------------------------------ lifecycle
 

@@ -63,7 +63,7 @@ class QueryNode(ManagedNode):
     def __init__(self, **options: Any) -> None:
         super().__init__("query_node", **options)
         log_to_ros(self.get_name())
-        self._parameters = NodeParameters(self, QueryConfig)
+        self._settings = NodeParameters(self, QueryConfig)
         self._group = ReentrantCallbackGroup()
         self._waiter = Waiter(self, self._group)
         self._encoder: Any = None
@@ -98,7 +98,7 @@ class QueryNode(ManagedNode):
     @property
     def config(self) -> QueryConfig:
         """The parameters as they are now."""
-        return self._parameters.config
+        return self._settings.config
 
     # ------------------------------------------------------------------------------------------ lifecycle
 

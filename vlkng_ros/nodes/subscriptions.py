@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,8 @@ from rclpy.qos import (
     QoSProfile,
     ReliabilityPolicy,
 )
+
+from vlkng_ros.building.health import Durations
 
 POLICIES = {
     QoSPolicyKind.RELIABILITY: "reliability",
@@ -70,6 +73,8 @@ class WatchedSubscription:
         self.topic = node.resolve_topic_name(topic)
         self.kind = type_name(kind)
         self.received = 0
+        self.delays = Durations()
+        """From the middleware's receipt of a message until its callback is done."""
         self._node = node
         self._class = kind
         self._name = topic
@@ -93,9 +98,12 @@ class WatchedSubscription:
             event_callbacks=SubscriptionEventCallbacks(incompatible_qos=self._on_incompatible),
         )
 
-    def _take(self, message: Any) -> None:
+    def _take(self, message: Any, info: Any) -> None:
         self.received += 1
         self._callback(message)
+        received_ns = info.get("received_timestamp", 0)
+        if received_ns > 0:
+            self.delays.add((time.time_ns() - received_ns) * 1e-9)
 
     def _on_incompatible(self, event: Any) -> None:
         self._incompatible = POLICIES.get(QoSPolicyKind(event.last_policy_kind), "QoS")

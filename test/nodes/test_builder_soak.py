@@ -1,0 +1,52 @@
+"""Minutes of driving at full load: memory stays flat and callbacks stay short. ``VLKNG_SOAK_S`` sets how long."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from test_builder_overload import Camera, values
+
+SOAK_S = float(os.environ.get("VLKNG_SOAK_S", "120"))
+WARM_UP_S = 20.0
+
+
+def resident_mb(pid: int) -> float:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(SOAK_S + 300)
+def test_memory_stays_flat_and_callbacks_short_while_a_model_of_1_s_runs(
+    robot, run_process, memory_path, record_property
+):
+    process = run_process(
+        "colour_builder.py", memory__path=memory_path, association__text_encoder="none", perception__model="1.0"
+    )
+    robot.until_heard_by_builder()
+    camera = Camera(robot, speed_m_s=1.0)
+    camera.start()
+    began = time.monotonic()
+    robot.until(lambda: time.monotonic() - began > WARM_UP_S, "the warm-up", timeout_s=WARM_UP_S + 60)
+    warm_mb = resident_mb(process.process.pid)
+    robot.until(lambda: time.monotonic() - began > SOAK_S, "the soak", timeout_s=SOAK_S + 60)
+    end_mb = resident_mb(process.process.pid)
+    camera.stop()
+    found = values(robot)
+    figures = {
+        "seconds": SOAK_S,
+        "images": camera.images,
+        "rss_warm_mb": round(warm_mb, 1),
+        "rss_end_mb": round(end_mb, 1),
+        "receive_to_enqueue_p99_ms": float(found["receive to enqueue p99 [ms]"]),
+        "callback_cpu_p99_ms": float(found["callback CPU p99 [ms]"]),
+        "keyframes": len(robot.stored),
+    }
+    for name, value in figures.items():
+        record_property(name, value)
+    print(figures)
+    assert end_mb - warm_mb < 20
+    assert figures["receive_to_enqueue_p99_ms"] <= 50
+    assert figures["callback_cpu_p99_ms"] <= 5
+    assert process.stop() == 0
