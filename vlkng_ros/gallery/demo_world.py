@@ -39,15 +39,14 @@ def demo_drive(start_ns: int = 0) -> Drive:
 
 def _tour() -> list[Step]:
     steps: list[Step] = [Wait(1.0)]
-    for x_m, inside_y_m, glance_rad in (
-        (2.0, 6.1, -0.35),
+    # Door's x, how far in, and how far to look aside, towards the room's picture.
+    for x_m, inside_y_m, look_rad in (
+        (2.0, 6.0, -0.6),
         (6.0, 5.9, 0.5),
         (10.0, 5.9, -0.5),
-        (9.0, 2.1, 0.6),
+        (9.0, 2.1, 0.5),
         (3.0, 2.1, 0.5),
     ):
-        steps += [Go(x_m, CORRIDOR_Y_M), Go(x_m, inside_y_m), Turn(glance_rad)]
-        if x_m == 9.0:
-            steps += [Turn(-2 * glance_rad)]
+        steps += [Go(x_m, CORRIDOR_Y_M), Go(x_m, inside_y_m), Turn(look_rad), Turn(-look_rad)]
         steps += [Go(x_m, CORRIDOR_Y_M)]
     return [*steps, Wait(1.0)]
