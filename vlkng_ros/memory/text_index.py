@@ -358,8 +358,7 @@ class TextIndex:
         """Slots of the texts of one keyframe, in the order they were said."""
         frames = self._mention_frames.view()
         low, high = np.searchsorted(frames, [frame, frame + 1])
-        said: NDArray[np.int32] = self._mention_slots.view()[low:high]
-        return said
+        return np.asarray(self._mention_slots.view()[low:high], dtype=np.int32)
 
     def slot_of(self, text_id: int) -> int | None:
         """Slot of a stored text, or None where no keyframe mentions it."""

@@ -113,17 +113,21 @@ def tokens(text: str) -> list[str]:
 def stem(word: str) -> str:
     """A lower-case word without its inflection."""
     if word in _IRREGULAR:
-        return _IRREGULAR[word]
+        return _without_mute_e(_IRREGULAR[word])
     if len(word) < 4 or word in _KEEP or not word.isalpha():
         return word
     base = _singular(word)
     if base in _IRREGULAR:
-        return _IRREGULAR[base]
+        return _without_mute_e(_IRREGULAR[base])
     for ending in ("ing", "ed"):
         root = base[: -len(ending)]
         if base.endswith(ending) and len(root) >= 3 and re.search("[aeiouy]", root):
             return _restored(root)
-    return base[:-1] if base.endswith("e") and len(base) > 4 else base
+    return _without_mute_e(base)
+
+
+def _without_mute_e(word: str) -> str:
+    return word[:-1] if word.endswith("e") and len(word) > 4 else word
 
 
 def _singular(word: str) -> str:

@@ -76,10 +76,9 @@ def frame_evidence(index: TextIndex, cut: Cut, fit: Fit) -> FrameEvidence:
 def with_neighbours(raw: Float64Array, stamps_ns: NDArray[np.int64], share: float = NEIGHBOUR) -> Float64Array:
     """A frame's evidence with a share of that of the frames before and after it; same scale as ``raw``."""
     if len(raw) < 2:
-        return raw.copy()
+        return np.array(raw, dtype=np.float64)
     linked = np.diff(stamps_ns) <= NEIGHBOUR_GAP_NS
     total = raw.copy()
     total[1:] += share * raw[:-1] * linked
     total[:-1] += share * raw[1:] * linked
-    total /= 1 + 2 * share
-    return total
+    return np.asarray(total / (1 + 2 * share), dtype=np.float64)

@@ -87,12 +87,13 @@ SEEING = (
     r"drop|dropped|place|placed|park|parked|"
     r"lose|lost)"
 )
+_MODAL = r"(?:did|do|does|can|could|have|has|had|is|are|was|were|will|would|should|may|might)"
 LEAD = re.compile(
-    rf"^(?:(?:did|do|does|can|could|have|has|had|is|are|was|were|will|would|should|may|might)\s+)?"
-    rf"(?:{ADVERB}\s+)*(?:{SUBJECT}\s+)?(?:{ADVERB}\s+)*(?:(?:can|could|have|had|did|do|will|were|was|are|"
-    rf"am|been)\s+)?"
-    rf"(?:(?:{ADVERB}\s+)*(?:{SEEING})\s+)?(?:{ADVERB}\s+)*"
+    rf"^(?:{_MODAL}\s+(?:{ADVERB}\s+)*(?:{SUBJECT}\s+)?|(?:{ADVERB}\s+)*{SUBJECT}\s+)"
+    rf"(?:{ADVERB}\s+)*(?:(?:{_MODAL}|am|been)\s+)?(?:(?:{ADVERB}\s+)*{SEEING}\s+)?(?:{ADVERB}\s+)*"
+    rf"|^(?:{ADVERB}\s+)+"
 )
+"""Who looked: only after an auxiliary or a subject is "parked" something done, not the look of a van."""
 TRAVEL = re.compile(
     r"^(?:drive|drove|driving|go|went|going|gone|walk|walked|cross|crossed|climb|climbed|ride|travel|"
     r"travelled|traveled|enter|entered|stop|stopped)"

@@ -163,7 +163,7 @@ def find_motion(text: str, kind: AnswerKind) -> tuple[Motion | None, str]:
         return Motion(MotionKind.MOVE, after=after, before=before), ""
     if after or before:
         return Motion(MotionKind.MOVE, after=after, before=before, leaves_target=True), rest
-    return None, text
+    return None, rest
 
 
 def _circumstances(text: str) -> tuple[MotionKind | None, MotionKind | None, str]:

@@ -260,6 +260,7 @@ def _phrase(text: str, kind: AnswerKind, requested: bool) -> str:
         text = grammar.SOMEWHERE.sub("", text)
         text = re.sub(r"^(?:(?:if|whether)(?:\s+there\s+(?:is|are|was|were))?|use|buy|grab)\s+", "", text)
         text = grammar.TAIL.sub("", text)
+        text = re.sub(r"\s+(?:is|are|was|were)$", "", text)
         text = re.sub(r"^(?:to|of|for|at|in|on|into|where|with)\s+", "", text)
         text = grammar.ARTICLE.sub("", text).strip(" ,'-")
     if kind in (AnswerKind.TEXT, AnswerKind.COUNT) and (aside := grammar.ASIDE.search(text)):

@@ -1,0 +1,101 @@
+import numpy as np
+from captioned_drives import SECOND
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vlkng_ros.memory.text_index import MentionRow, TextIndex
+from vlkng_ros.retrieval import Superlative
+from vlkng_ros.retrieval.evidence import frame_evidence, with_neighbours
+from vlkng_ros.retrieval.matching import Fit
+from vlkng_ros.retrieval.ranking import Peaks, in_order, peaks_of, settled, with_relation
+
+
+def line(count: int, step_m: float = 2.0) -> np.ndarray:
+    return np.stack([np.arange(count) * step_m, np.zeros(count), np.zeros(count)], axis=1).astype(np.float32)
+
+
+def seconds(*values: float) -> np.ndarray:
+    return np.array([round(v * SECOND) for v in values], dtype=np.int64)
+
+
+def test_a_frame_counts_its_best_text_and_a_share_of_the_next() -> None:
+    index = TextIndex()
+    index.add_frames(np.array([1, 2]), seconds(0, 60))
+    rows = [(1, 1), (1, 2), (1, 2), (2, 2), (2, 3)]
+    index.add_mentions(
+        [MentionRow(frame, text, False) for frame, text in rows], {n: (f"text{n}", None) for n in (1, 2, 3)}
+    )
+    fit = Fit(np.array([0, 1]), np.array([1.0, 0.5], np.float32), np.array([1.0, 0.5], np.float32))
+    found = frame_evidence(index, index.cut(), fit)
+    # Frame 1: 1.0 + 0.3 * 0.5, the text said twice speaks once; frame 2: 0.5; 60 s apart they are no neighbours.
+    np.testing.assert_allclose(found.raw, [1.15, 0.5])
+    np.testing.assert_allclose(found.total, [1.15 / 2, 0.5 / 2])
+    assert found.best_slot.tolist() == [0, 1]
+    # Of frame 1 only its best text is within 0.6 of it; a text of frame 2 that does not fit counts nothing.
+    assert found.instances.tolist() == [1, 1]
+
+
+def test_neighbours_add_half_of_their_evidence() -> None:
+    raw = np.array([0.0, 1.0, 1.0, 0.0])
+    np.testing.assert_allclose(with_neighbours(raw, seconds(0, 2, 4, 6)), [0.25, 0.75, 0.75, 0.25])
+    np.testing.assert_allclose(with_neighbours(raw, seconds(0, 2, 30, 32)), [0.25, 0.5, 0.5, 0.25])
+
+
+def test_frames_of_one_place_are_one_peak() -> None:
+    evidence = np.zeros(40)
+    evidence[[5, 6, 7, 30]] = [0.9, 1.0, 0.8, 0.7]
+    found = peaks_of(evidence, line(40), seconds(*range(40)))
+    assert found.frames.tolist() == [6, 30]
+    # A place passed again later is the same place.
+    there_and_back = np.concatenate([line(20), line(20)[::-1]])
+    evidence = np.zeros(40)
+    evidence[[5, 34]] = [1.0, 0.9]
+    assert peaks_of(evidence, there_and_back, seconds(*range(40))).frames.tolist() == [5]
+
+
+def test_a_peak_moves_to_the_middle_of_its_sighting() -> None:
+    raw = np.zeros(30)
+    raw[10:17] = [0.8, 1.0, 0.8, 0.8, 0.8, 0.8, 0.8]
+    peaks = Peaks(np.array([11]), np.array([1.0]))
+    assert settled(peaks, raw, line(30)).frames.tolist() == [13]
+    assert settled(peaks, raw, line(30), Superlative.FIRST).frames.tolist() == [10]
+    assert settled(peaks, raw, line(30), Superlative.LAST).frames.tolist() == [16]
+
+
+def test_a_sighting_reaches_no_further_than_its_place() -> None:
+    raw = np.ones(100)
+    peaks = Peaks(np.array([50]), np.array([1.0]))
+    first = settled(peaks, raw, line(100), Superlative.FIRST).frames[0]
+    assert first == 41  # 18 m at 2 m a frame
+
+
+def test_nearest_chooses_among_the_well_supported() -> None:
+    peaks = Peaks(np.array([30, 20, 1]), np.array([1.0, 0.9, 0.3]))
+    stamps = seconds(*range(40))
+    # The asker stands at frame 0: a weak peak at 1 is nearer than the good ones at 20 and 30.
+    nearest = in_order(peaks, Superlative.NEAREST, line(40), stamps, (0.0, 0.0, 0.0))
+    assert nearest.frames.tolist() == [20, 30, 1]
+    assert in_order(peaks, Superlative.FARTHEST, line(40), stamps, (0.0, 0.0, 0.0)).frames.tolist() == [30, 20, 1]
+    assert in_order(peaks, Superlative.FIRST, line(40), stamps, None).frames.tolist() == [20, 30, 1]
+    assert in_order(peaks, Superlative.LAST, line(40), stamps, None).frames.tolist() == [30, 20, 1]
+    assert in_order(peaks, None, line(40), stamps, None) is peaks
+
+
+def test_a_relation_prefers_what_is_near_the_other_thing() -> None:
+    evidence, other = np.zeros(60), np.zeros(60)
+    evidence[[5, 50]] = [1.0, 0.8]
+    other[48] = 1.0
+    weighted = with_relation(evidence, other, line(60))
+    # 4 m from the landmark: exp(-16 / 800); 86 m away nearly nothing but the floor of 0.2 is left.
+    np.testing.assert_allclose(weighted[50], 0.8 * (0.2 + np.exp(-16 / 800)), rtol=1e-6)
+    np.testing.assert_allclose(weighted[5], 0.2, atol=1e-3)
+    assert with_relation(evidence, np.zeros(60), line(60)) is evidence
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=60), st.integers(1, 10))
+def test_peaks_are_apart_and_best_first(values: list[float], limit: int) -> None:
+    found = peaks_of(np.array(values), line(len(values), 5.0), seconds(*range(len(values))), limit)
+    assert len(found.frames) <= limit
+    assert found.scores.tolist() == sorted(found.scores.tolist(), reverse=True)
+    frames = sorted(found.frames.tolist())
+    assert all(b - a > 4 for a, b in zip(frames, frames[1:], strict=False))

@@ -1,0 +1,116 @@
+import math
+
+import numpy as np
+import pytest
+from captioned_drives import WordEncoder
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vlkng_ros.memory.text_index import MentionRow, TextIndex
+
+SECOND = 1_000_000_000
+
+
+def index_of(frames: list[list[str]], encoder: WordEncoder | None = None) -> TextIndex:
+    """Frame ``i``, at second ``i``, says ``frames[i]``; equal texts are one."""
+    index = TextIndex(encoder.dimensions if encoder else 0)
+    numbers = {text: i for i, text in enumerate(dict.fromkeys(t for said in frames for t in said), start=1)}
+    texts = {n: (t, encoder.encode([t])[0] if encoder else None) for t, n in numbers.items()}
+    index.add_frames(np.arange(1, len(frames) + 1), np.arange(len(frames), dtype=np.int64) * SECOND)
+    rows = [MentionRow(i, numbers[text], True) for i, said in enumerate(frames, start=1) for text in said]
+    index.add_mentions(rows, texts)
+    return index
+
+
+def scores(index: TextIndex, terms: list[str], as_of_s: int | None = None) -> dict[str, float]:
+    cut = index.cut(None, None if as_of_s is None else as_of_s * SECOND)
+    slots, found = index.bm25(terms, cut)
+    return {index.texts[slot]: round(float(score), 4) for slot, score in zip(slots, found, strict=True)}
+
+
+def test_bm25_is_cut_at_as_of_as_worked_out_by_hand() -> None:
+    index = index_of([["red door"], ["blue door"], ["red hydrant"]])
+    # After the second frame: N = 2, df(red) = 1, df(door) = 2, every length is the mean, so tf counts 1.
+    red, door = math.log(1 + 1.5 / 1.5), math.log(1 + 0.5 / 2.5)
+    assert scores(index, ["red", "door"], 1) == {"red door": round(red + door, 4), "blue door": round(door, 4)}
+    # After the third: N = 3, df(red) = df(door) = 2.
+    both = math.log(1 + 1.5 / 2.5)
+    assert scores(index, ["red", "door"]) == {
+        "red door": round(2 * both, 4),
+        "blue door": round(both, 4),
+        "red hydrant": round(both, 4),
+    }
+
+
+def test_length_is_weighed_against_the_mean_known_then() -> None:
+    index = index_of([["door"], ["red door by a wooden wall"]])
+    # Lengths 1 and 4 (red, door, wooden, wall), mean 2.5; k1 = 0.4, b = 0.75; N = df = 2.
+    idf = math.log(1 + 0.5 / 2.5)
+    short = idf * 1.4 / (1 + 0.4 * (0.25 + 0.75 * 1 / 2.5))
+    long = idf * 1.4 / (1 + 0.4 * (0.25 + 0.75 * 4 / 2.5))
+    assert scores(index, ["door"]) == {"door": round(short, 4), "red door by a wooden wall": round(long, 4)}
+    # Alone, the label has the mean length.
+    assert scores(index, ["door"], 0) == {"door": round(math.log(1 + 0.5 / 1.5), 4)}
+
+
+def test_a_text_said_twice_is_one_document() -> None:
+    index = index_of([["red door"], ["red door"], ["red door"]])
+    cut = index.cut()
+    assert cut.slots == 1
+    assert index.document_frequency("door", cut) == 1
+
+
+def test_a_denied_thing_has_no_posting() -> None:
+    index = index_of([["There are no cars visible."], ["a car"]])
+    found = index.postings("car", index.cut())
+    assert [index.texts[slot] for slot in found.slots] == ["a car"]
+    assert [index.texts[slot] for slot in found.denied] == ["There are no cars visible."]
+
+
+def test_what_comes_out_of_order_is_refused() -> None:
+    index = index_of([["a"], ["b"]])
+    with pytest.raises(ValueError, match="not later"):
+        index.add_frames(np.array([9]), np.array([0]))
+    with pytest.raises(ValueError, match="before the last one mentioned"):
+        index.add_mentions([MentionRow(1, 1, True)], {})
+
+
+FRAMES = st.lists(
+    st.lists(st.sampled_from(["red door", "blue door", "a door", "red car", "no cars here", "tall tree"]), max_size=3),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(FRAMES, st.integers(0, 11), st.integers(0, 11))
+def test_a_cut_index_is_the_index_of_the_frames_up_to_then(frames: list[list[str]], end: int, start: int) -> None:
+    end = min(end, len(frames) - 1)
+    whole, part = index_of(frames, WordEncoder()), index_of(frames[: end + 1], WordEncoder())
+    since = min(start, end) * SECOND
+    cut, same = whole.cut(since, end * SECOND), part.cut(since)
+    assert cut == same
+    for term in ("red", "door", "car", "tree"):
+        assert whole.document_frequency(term, cut) == part.document_frequency(term, same)
+        for a, b in zip(whole.postings(term, cut), part.postings(term, same), strict=True):
+            assert a.tolist() == b.tolist()
+    for a, b in zip(whole.bm25(["red", "door"], cut), part.bm25(["red", "door"], same), strict=True):
+        assert a.tolist() == b.tolist()
+    slots = np.arange(cut.slots)
+    assert whole.mentioned(slots, cut).tolist() == part.mentioned(slots, same).tolist()
+    for a, b in zip(whole.mentions_of(slots, cut, 5), part.mentions_of(slots, same, 5), strict=True):
+        assert a.tolist() == b.tolist()
+
+
+def test_mentions_are_found_through_the_inverted_list_as_in_a_scan() -> None:
+    frames = [["red door"] if i % 3 else ["a car", "red door"] for i in range(30)]
+    index = index_of(frames)
+    cut = index.cut(4 * SECOND, 20 * SECOND)
+    slots = np.arange(cut.slots)
+    scanned = sorted(zip(*(part.tolist() for part in index.mentions_of(slots, cut, 1000)), strict=True))
+    index._invert()
+    inverted = sorted(zip(*(part.tolist() for part in index.mentions_of(slots, cut, 20)), strict=True))
+    assert set(inverted) <= set(scanned)
+    # The car (frames 6, 9, 12, 15, 18) comes first; of the door's 17 frames the latest 15 have room.
+    assert [frame for frame, rank in inverted if rank == 0] == [6, 9, 12, 15, 18]
+    assert [frame for frame, rank in inverted if rank == 1] == list(range(6, 21))
