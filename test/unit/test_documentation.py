@@ -12,13 +12,25 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from vlkng_ros.config import BuilderConfig, GalleryRobotConfig, QueryConfig, from_values, parameters_of
+from vlkng_ros.config import (
+    BagPlayerConfig,
+    BuilderConfig,
+    GalleryRobotConfig,
+    QueryConfig,
+    from_values,
+    parameters_of,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CONFIG = ROOT / "config" / "vlkng.yaml"
 NODES = ROOT / "vlkng_ros" / "nodes"
-KINDS = {"builder_node": BuilderConfig, "query_node": QueryConfig, "gallery_robot": GalleryRobotConfig}
+KINDS: dict[str, type[Any]] = {
+    "builder_node": BuilderConfig,
+    "query_node": QueryConfig,
+    "gallery_robot": GalleryRobotConfig,
+    "bag_player": BagPlayerConfig,
+}
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +70,10 @@ def test_readme_and_parameter_file_are_as_make_docs_writes_them(tables: ModuleTy
 def test_parameter_file_holds_every_parameter_of_a_node_with_its_default(node: str) -> None:
     content = YAML(typ="safe").load(CONFIG)
     assert set(content) == {"/**", *(f"/**/{name}" for name in KINDS)}
-    kind: type[Any] = KINDS[node]
+    kind = KINDS[node]
     known = parameters_of(kind)
     values = _flat(content[f"/**/{node}"]["ros__parameters"])
-    if node != "gallery_robot":
+    if node in ("builder_node", "query_node"):
         values |= _flat(content["/**"]["ros__parameters"])
     assert sorted(values) == sorted(known)
     assert {name: (type(value), value) for name, value in values.items()} == {
