@@ -87,14 +87,17 @@ class Hall:
 
 
 def associator_called(name: str) -> Associator:
+    """One of the two that need no model."""
     return HybridAssociator() if name == "hybrid" else ProximityAssociator()
 
 
 def rss_mib() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    """Memory in use now, of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
 
 
 def build(path: Path, observations: int, name: str, marks: list[int]) -> list[dict[str, float]]:
+    """Remember a drive, and say what the last thousand keyframes cost at each mark."""
     hall, rows = Hall(observations), []
     with MemoryWriter.open(path, encoder=None, associators=[associator_called(name)]) as writer:
         writer.start_session(robot="bench", map_id="hall", frame_id="map")
@@ -179,6 +182,7 @@ def read(path: Path, view: str) -> dict[str, float]:
 
 
 def correct(path: Path, name: str) -> dict[str, float]:
+    """Start a writer, correct the last 12,500 poses, forget a label."""
     with MemoryReader.open(path) as reader:
         table = reader.frames()
         keyframes = reader.keyframes([int(i) for i in table.ids[-12_500:]])

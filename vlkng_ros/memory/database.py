@@ -103,15 +103,22 @@ def check_file(path: Path) -> None:
         MemoryNotFoundError: there is no file, or an empty one.
         NotAMemoryError: it is something else.
         MemoryDamagedError: it is ours and shorter than it says.
-        SchemaVersionError: it was written by a newer version.
+        MemoryFileError: it cannot be read.
     """
-    if path.is_dir():
-        raise NotAMemoryError(f"{path}: is a folder; name the database file in it")
-    if not path.exists():
-        raise MemoryNotFoundError(f"{path}: no memory here; a builder makes one, or `vlkng import` or `vlkng build`")
-    with explained(path), open(path, "rb") as file:
-        header = file.read(100)
-        size = os.fstat(file.fileno()).st_size
+    try:
+        with open(path, "rb") as file:
+            header = file.read(100)
+            size = os.fstat(file.fileno()).st_size
+    except IsADirectoryError:
+        raise NotAMemoryError(f"{path}: is a folder; name the database file in it") from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise MemoryNotFoundError(
+            f"{path}: no memory here; a builder makes one, or `vlkng import` or `vlkng build`"
+        ) from None
+    except OSError as error:
+        raise MemoryFileError(
+            f"{path}: cannot be read ({error.strerror}); a memory is readable to the user who made it alone"
+        ) from error
     if not header:
         raise MemoryNotFoundError(f"{path}: an empty file, not a memory; remove it and build one there")
     if len(header) < 100 or header[:16] != _HEADER or int.from_bytes(header[68:72], "big") != APPLICATION_ID:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import networkx
+if TYPE_CHECKING:
+    import networkx
 
 from vlkng_ros.types import Entity, Relation
 
@@ -28,6 +29,8 @@ class EntitySource(Protocol):
 
 def build_graph(source: EntitySource, view: str, as_of_ns: int | None) -> networkx.MultiDiGraph[str]:
     """Nodes with the attribute ``entity``; edges keyed by predicate with the attribute ``relation``."""
+    import networkx  # takes a tenth of a second, and most readers never ask for a graph
+
     graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph(view=view)
     for entity in source.entities(view, as_of_ns):
         graph.add_node(entity.entity_id, entity=entity)

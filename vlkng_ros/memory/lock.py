@@ -5,12 +5,11 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
-import weakref
 from pathlib import Path
 
 from vlkng_ros.errors import MemoryLockedError
 
-_held: weakref.WeakSet[WriterLock] = weakref.WeakSet()
+_held: set[WriterLock] = set()
 
 
 class WriterLock:
@@ -54,6 +53,7 @@ class WriterLock:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+        _held.discard(self)
 
 
 def _drop_in_child() -> None:

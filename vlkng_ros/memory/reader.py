@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx
 import numpy as np
+
+if TYPE_CHECKING:
+    import networkx
 
 from vlkng_ros.errors import MemoryFileError, NotInMemoryError
 from vlkng_ros.memory.catalogs import Catalogs

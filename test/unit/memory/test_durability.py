@@ -1,0 +1,246 @@
+"""A power cut, a killed process, a full disk: what was acknowledged is there, and what is there hangs together."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import sqlite3
+from pathlib import Path
+
+import pytest
+import writing_process
+from conftest import ram_folder
+from remembered_drives import SECOND, Frame, frame, remember, told
+
+from vlkng_ros.errors import StorageFullError
+from vlkng_ros.memory import MemoryReader, MemoryWriter
+from vlkng_ros.memory.association.proximity import ProximityAssociator
+from vlkng_ros.types import Detection, Perception
+
+# A server that has imported everything forks each writer in milliseconds, and has no threads of pytest's.
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["writing_process", "process_without_rights"])
+
+
+def integrity(path: Path) -> str:
+    connection = sqlite3.connect(path)
+    try:
+        return str(connection.execute("PRAGMA integrity_check").fetchone()[0])
+    finally:
+        connection.close()
+
+
+def check_whole(reader: MemoryReader) -> None:
+    """Facts and views agree, to the last observation, and every image that is mentioned is there."""
+    described = set()
+    for keyframe in reader.keyframes(reader.frames().ids.tolist()):
+        observations = {o.observation_id for o in reader.observations(keyframe.keyframe_id)}
+        described |= observations
+        seen = reader.entities_in("proximity", keyframe.keyframe_id).keys() if "proximity" in reader.views() else set()
+        assert seen in (set(), observations), "an operation is half there"
+        image = reader.image(keyframe.keyframe_id)
+        assert (image is not None) == keyframe.has_image
+        assert image is None or (image.startswith(b"\xff\xd8") and image.endswith(b"\xff\xd9"))
+    assert reader.stats().observations == len(described)
+    for entity in reader.entities("proximity") if "proximity" in reader.views() else ():
+        sightings = reader.sightings("proximity", entity.entity_id)
+        assert entity.observation_count == len(sightings) == sum(entity.labels.values())
+
+
+def kill_while_writing(path: Path, rng: random.Random) -> tuple[set[int], set[int]]:
+    """Start a writer, kill it at a random moment, and return the keyframes it acknowledged and those it forgot."""
+    receive, send = PROCESSES.Pipe(duplex=False)
+    process = PROCESSES.Process(target=writing_process.write, args=(str(path), rng.randrange(2**31), send))
+    process.start()
+    send.close()
+    said: list[tuple[str, int]] = []
+    stop_after = rng.randrange(1, 60)
+    try:
+        while True:
+            said.append(receive.recv())
+            if len(said) == stop_after:
+                # Somewhere within the operations that follow.
+                process.kill()
+    except EOFError:
+        process.join()
+    receive.close()
+    assert process.exitcode == -signal.SIGKILL, "the writer failed by itself"
+    process.close()
+    return {n for verb, n in said if verb == "added"}, {n for verb, n in said if verb == "forgot"}
+
+
+@pytest.mark.parametrize("times", [pytest.param(30, id="30"), pytest.param(200, id="200", marks=pytest.mark.soak)])
+@pytest.mark.timeout(900)
+def test_a_writer_killed_at_any_moment_loses_nothing_that_it_acknowledged(tmp_path, times):
+    path, rng = tmp_path / "memory.db", random.Random(7)
+    acknowledged: set[int] = set()
+    forgotten: set[int] = set()
+    follower: MemoryReader | None = None
+    known: set[int] = set()
+    for _ in range(times):
+        added, lost = kill_while_writing(path, rng)
+        acknowledged |= added
+        forgotten |= lost
+        if follower is None:
+            follower = MemoryReader.open(path)
+            known = set(follower.frames().ids.tolist())
+        changes = follower.refresh()
+        known = (known | set(changes.keyframe_ids)) - set(changes.forgotten_keyframe_ids)
+        assert known == set(follower.frames().ids.tolist())
+        assert acknowledged - forgotten <= known
+        check_whole(follower)
+    assert follower is not None
+    assert len(acknowledged) > 5 * times
+    with MemoryReader.open(path) as fresh:
+        assert told(fresh, "proximity") == told(follower, "proximity")
+    follower.close()
+    with MemoryWriter.open(path, encoder=None, associators=[ProximityAssociator()]):
+        images = {int(file.stem) for file in path.with_suffix(".frames").rglob("*") if file.is_file()}
+    with MemoryReader.open(path) as fresh:
+        frames = fresh.keyframes(fresh.frames().ids.tolist())
+        assert images == {k.keyframe_id for k in frames if k.has_image}
+        assert not any(fresh.entities_in("proximity", k.keyframe_id) == {} for k in frames
+                       if fresh.observations(k.keyframe_id))
+    assert integrity(path) == "ok"
+
+
+def states_of(frames: list[Frame], path: Path) -> dict[int, tuple[list[int], int, int]]:
+    """What a memory holds after each of its revisions."""
+    states: dict[int, tuple[list[int], int, int]] = {}
+
+    def note() -> None:
+        with MemoryReader.open(path) as reader:
+            stats = reader.stats()
+            associated = sum(e.observation_count for e in reader.entities("proximity"))
+            states[reader.revision] = (reader.frames().ids.tolist(), stats.observations, associated)
+
+    with MemoryWriter.open(path, encoder=None, associators=[ProximityAssociator()]) as writer:
+        # The log must not be moved into the database meanwhile: it is what gets cut.
+        writer._store.connection.execute("PRAGMA wal_autocheckpoint = 0")
+        note()
+        writer.start_session(robot="robot", map_id="house", frame_id="map")
+        note()
+        for item in frames:
+            keyframe = writer.add_keyframe(item.capture(), item.jpeg)
+            note()
+            writer.add_perception(keyframe.keyframe_id, item.perception)
+            note()
+            writer.associate(keyframe.keyframe_id)
+            note()
+        for suffix in ("", "-wal"):
+            shutil.copy(f"{path}{suffix}", f"{path}.copy{suffix}")
+    return states
+
+
+def test_a_log_cut_anywhere_opens_as_a_prefix_of_the_operations():
+    folder, rng = ram_folder(), random.Random(3)
+    try:
+        path = folder / "memory.db"
+        states = states_of([frame(i, i, "cup", "chair", caption="A cup.") for i in range(20)], path)
+        wal = Path(f"{path}.copy-wal").read_bytes()
+        seen = set()
+        for number in range(200):
+            cut = folder / f"cut{number}.db"
+            shutil.copy(f"{path}.copy", cut)
+            Path(f"{cut}-wal").write_bytes(wal[: rng.randrange(len(wal) + 1)])
+            with MemoryReader.open(cut) as reader:
+                stats = reader.stats()
+                views = reader.views()
+                associated = sum(e.observation_count for e in reader.entities("proximity")) if views else 0
+                found = (reader.frames().ids.tolist(), stats.observations, associated)
+                if reader.revision in states:
+                    assert found == states[reader.revision]
+                else:
+                    assert reader.revision < min(states)
+                    assert found == ([], 0, 0)
+                seen.add(reader.revision)
+                check_whole(reader)
+            assert integrity(cut) == "ok"
+            cut.unlink()
+        assert len(seen) > 30
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_a_log_with_a_flipped_bit_opens_as_a_prefix_too():
+    folder, rng = ram_folder(), random.Random(4)
+    try:
+        path = folder / "memory.db"
+        states = states_of([frame(i, i, "cup") for i in range(6)], path)
+        wal = bytearray(Path(f"{path}.copy-wal").read_bytes())
+        for number in range(20):
+            cut = folder / f"cut{number}.db"
+            shutil.copy(f"{path}.copy", cut)
+            damaged = bytearray(wal)
+            damaged[rng.randrange(32, len(wal))] ^= 0x10
+            Path(f"{cut}-wal").write_bytes(damaged)
+            with MemoryReader.open(cut) as reader:
+                assert reader.revision in states or reader.revision < min(states)
+                if reader.revision in states:
+                    assert reader.frames().ids.tolist() == states[reader.revision][0]
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_a_full_disk_is_said_and_loses_nothing(open_writer, open_reader):
+    writer = open_writer()
+    remember(writer, [frame(i, 0, "cup") for i in range(3)])
+    reader = open_reader()
+    connection = writer._store.connection
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    before = writer.revision
+    many = [frame(s, 0, *(f"thing {s} {i}" for i in range(20)), caption="long " * 200) for s in range(3, 200)]
+    with pytest.raises(StorageFullError, match="disk is full"):
+        remember(writer, many)
+    kept = writer.revision
+    assert kept >= before
+    assert next(reader.entities("proximity")).entity_id == "cup_1"
+    reader.refresh()
+    check_whole(reader)
+    assert reader.revision == kept
+    connection.execute("PRAGMA max_page_count = 1000000")
+    for keyframe in writer.pending():
+        writer.add_perception(keyframe.keyframe_id, Perception("Now.", (Detection("cup"),)))
+    (last,) = remember(writer, [frame(300, 0, "cup")])
+    reader.refresh()
+    assert reader.keyframe_nearest(300 * SECOND).keyframe_id == last
+
+
+def test_an_image_that_does_not_fit_leaves_no_keyframe_and_no_file(open_writer, open_reader, path, monkeypatch):
+    writer = open_writer()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(StorageFullError, match="disk is full"):
+        writer.add_keyframe(frame(0, 0).capture(), b"\xff\xd8jpeg\xff\xd9")
+    monkeypatch.undo()
+    assert len(open_reader().frames()) == 0
+    assert [f for f in path.with_suffix(".frames").rglob("*") if f.is_file()] == []
+    assert writer.add_keyframe(frame(0, 0).capture(), b"\xff\xd8jpeg\xff\xd9").keyframe_id == 1
+
+
+def test_images_that_a_crash_left_over_are_removed_at_the_next_start(open_writer, path):
+    writer = open_writer()
+    writer.add_keyframe(frame(0, 0).capture(), b"\xff\xd8kept\xff\xd9")
+    writer.close()
+    folder = path.with_suffix(".frames") / "000000"
+    (folder / "000000002.jpg").write_bytes(b"never committed")
+    (folder / "000000003.part").write_bytes(b"half")
+    with open_writer(session=False) as again:
+        assert again.image(1) == b"\xff\xd8kept\xff\xd9"
+        assert sorted(f.name for f in folder.iterdir()) == ["000000001.jpg"]
+
+
+def test_without_a_folder_for_images_there_is_an_image_when_asked_to_keep_none(path):
+    with MemoryWriter.open(path, encoder=None, keep_images=False) as writer:
+        writer.start_session(robot="r", map_id="m", frame_id="map")
+        keyframe = writer.add_keyframe(frame(0, 0).capture(), b"jpeg")
+        assert not keyframe.has_image
+        assert writer.image(keyframe.keyframe_id) is None
+        assert not path.with_suffix(".frames").exists()
