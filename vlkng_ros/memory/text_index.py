@@ -316,7 +316,9 @@ class TextIndex:
             self._mention_caption.view()[part],
         )
 
-    def mentions_of(self, slots: NDArray[np.intp], cut: Cut, limit: int) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]:
+    def mentions_of(
+        self, slots: NDArray[np.intp], cut: Cut, limit: int
+    ) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]:
         """Keyframes of the cut that mention some texts.
 
         Args:

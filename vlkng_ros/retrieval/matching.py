@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vlkng_ros.memory.text_index import Cut, Postings, TextIndex
-from vlkng_ros.memory.words import NUMBERS, SIZES, stem, terms, tokens
+from vlkng_ros.memory.words import COLORS, NUMBERS, SIZES, stem, terms, tokens
 from vlkng_ros.types import FloatArray, TextEncoder
 
 DENSE_WEIGHT = 1.0
@@ -25,6 +25,8 @@ UNRELATED_COSINE = 0.2
 """Cosine that sentences about different things have; below it the dense score is 0."""
 SAME_COSINE = (0.55, 0.35)
 """Cosine at which two texts begin to mean the same, and how much more makes them the same."""
+OTHER_COLOR = 0.5
+"""What is left of that where the color that was asked for is not said: vectors hardly tell red from blue."""
 HEAD_WEIGHT = 1.5
 SIZE_WEIGHT = 0.3
 """What "big" weighs against a word that two people would agree on."""
@@ -175,6 +177,9 @@ class Matcher:
         for row, i in enumerate(asked):
             score = DENSE_WEIGHT * np.maximum(cosines[row] - UNRELATED_COSINE, 0) / (1 - UNRELATED_COSINE)
             same = np.clip((cosines[row] - SAME_COSINE[0]) / SAME_COSINE[1], 0, 1)
+            for color in COLORS.intersection(terms(lexical[i].spelt)):
+                said = self._index.postings(color, cut).slots
+                same = np.where(np.isin(slots, said), same, OTHER_COLOR * same)
             found[i] = _Scores(slots, score.astype(np.float32), same.astype(np.float32))
         return found
 

@@ -17,7 +17,9 @@ def track(*legs: tuple[float, int], step_m: float = 2.0) -> np.ndarray:
         for _ in range(abs(steps)):
             x, y, _ = points[-1]
             length = step_m if steps > 0 else 0.0
-            points.append((x + length * math.cos(math.radians(heading)), y + length * math.sin(math.radians(heading)), 0.0))
+            points.append(
+                (x + length * math.cos(math.radians(heading)), y + length * math.sin(math.radians(heading)), 0.0)
+            )
     return np.array(points, dtype=np.float32)
 
 
@@ -41,7 +43,10 @@ def test_a_bend_is_no_turn_and_neither_is_jitter() -> None:
     assert turns(track(*((5 * i, 3) for i in range(6)))) == []
     noisy = track((0, 30)) + np.random.default_rng(0).normal(0, 0.02, (31, 3)).astype(np.float32)
     assert turns(noisy) == []
-    assert turns(track((0, 5), (0, -20), (0, 5)) + np.random.default_rng(1).normal(0, 0.02, (31, 3)).astype(np.float32)) == []
+    assert (
+        turns(track((0, 5), (0, -20), (0, 5)) + np.random.default_rng(1).normal(0, 0.02, (31, 3)).astype(np.float32))
+        == []
+    )
 
 
 def test_the_first_metres_have_no_heading_to_turn_from() -> None:
@@ -76,9 +81,7 @@ def test_a_stay_cut_off_by_the_start_counts() -> None:
 def test_captions_lean_by_their_words_without_an_encoder() -> None:
     index = TextIndex()
     index.add_frames(np.array([1, 2, 3]), np.array([0, 1, 2], dtype=np.int64) * SECOND)
-    index.add_mentions(
-        [MentionRow(1, 1, True), MentionRow(2, 2, True)], {1: (HALL, None), 2: (STREET, None)}
-    )
+    index.add_mentions([MentionRow(1, 1, True), MentionRow(2, 2, True)], {1: (HALL, None), 2: (STREET, None)})
     hall, street, silent = Leaning(index, Encoded(None)).of_frames(index.cut())
     assert hall > 0.5
     assert street < -0.5

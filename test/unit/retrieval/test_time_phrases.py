@@ -64,7 +64,12 @@ def test_the_phrase_leaves_the_question() -> None:
 
 @pytest.mark.parametrize(
     "question",
-    ["where is the chair between the desk and the door", "how long ago did you see it", "a street at the night", "at 25:99"],
+    [
+        "where is the chair between the desk and the door",
+        "how long ago did you see it",
+        "a street at the night",
+        "at 25:99",
+    ],
 )
 def test_what_is_no_time_stays(question: str) -> None:
     assert find_time_phrases(question) == ((), question)
@@ -74,4 +79,6 @@ def test_a_window_never_passes_as_of() -> None:
     for question in ("today", "this evening", "after 10", "in the last hour", "at 15:30"):
         phrases, _ = find_time_phrases(question)
         for phrase in phrases:
-            assert resolve(phrase, round(NOW.timestamp() * 1e9), round(FIRST.timestamp() * 1e9), UTC).until_ns <= ns(20, 15, 30)
+            assert resolve(phrase, round(NOW.timestamp() * 1e9), round(FIRST.timestamp() * 1e9), UTC).until_ns <= ns(
+                20, 15, 30
+            )

@@ -1,0 +1,120 @@
+import json
+from pathlib import Path
+
+import pytest
+from captioned_drives import SECOND, WordEncoder, remember, round_trip
+
+from vlkng_ros.cli import main
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return remember(tmp_path_factory.mktemp("drive") / "memory.db", round_trip(), WordEncoder())
+
+
+def vlkng(memory: Path, *args: str) -> int:
+    return main(["ask", "--memory", str(memory), "--text-encoder", "none", *args])
+
+
+def test_a_person_reads_answer_place_and_frames(memory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert vlkng(memory, "Where is the red sofa?") == 0
+    out = capsys.readouterr().out
+    assert out.startswith("At x=12.0 y=38.0 m in 'map', 68 seconds ago. I saw: A red sofa stands in the corner.")
+    assert "confidence" in out
+    assert "goal: x=12.00 y=38.00" in out
+    assert "of map 'house'" in out
+    assert "sofa [10, 20, 110, 220]" in out
+
+
+def test_json_holds_everything(memory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert vlkng(memory, "--json", "When did you last see the sofa?") == 0
+    reply = json.loads(capsys.readouterr().out)
+    assert (reply["status"], reply["kind"], reply["value"]) == ("ok", "time", {"stamp_ns": 50 * SECOND})
+    assert reply["frames"][0]["keyframe_id"] == 26
+    assert reply["goal"]["map_id"] == "house"
+    assert reply["timings_ms"]["total"] == reply["latency_ms"]
+
+
+@pytest.mark.parametrize(
+    "then", ["30.0", "30000000000", "1970-01-01T00:00:30", "1970-01-01T00:00:30Z", "1970-01-01T01:00:30+01:00"]
+)
+def test_times_are_seconds_nanoseconds_or_iso(memory: Path, capsys: pytest.CaptureFixture[str], then: str) -> None:
+    assert vlkng(memory, "--as-of", then, "--json", "Where are you now?") == 0
+    assert json.loads(capsys.readouterr().out)["frames"][0]["stamp_ns"] == 30 * SECOND
+
+
+def test_the_askers_position_decides_what_is_nearest(memory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert vlkng(memory, "--position", "0", "0", "0", "--json", "Where is the nearest fire hydrant?") == 0
+    assert json.loads(capsys.readouterr().out)["frames"][0]["keyframe_id"] == 11
+
+
+def test_a_batch_is_answered_in_order(memory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    batch = tmp_path / "questions.jsonl"
+    lines = [
+        {"id": "b", "question": "Where is the nearest fire hydrant?", "since_ns": 0, "as_of_ns": 118 * SECOND,
+         "position": [0, 0, 0]},
+        {"id": 7, "question": "Did you see an elephant?", "since_ns": None},
+        {"id": "c", "question": "When did you enter the building?", "as_of_ns": 118 * SECOND},
+        {"id": "d", "question": "Where is the elephant?"},
+    ]  # fmt: skip
+    batch.write_text("\n".join(json.dumps(line) for line in lines) + "\n\n")
+    assert vlkng(memory, "--batch", str(batch)) == 0
+    replies = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [reply["id"] for reply in replies] == ["b", 7, "c", "d"]
+    assert [reply["status"] for reply in replies] == ["ok", "ok", "ok", "not_found"]
+    assert replies[0]["value"] == {"position": replies[0]["frames"][0]["position"]}
+    assert replies[1]["value"] == {"yes": False}
+    assert list(replies[2]["value"]) == ["stamp_ns"]
+    assert replies[3]["value"] is None
+    assert set(replies[0]) == {"id", "status", "answer", "kind", "value", "confidence", "frames", "latency_ms"}
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{", "is not JSON"),
+        ("[1]", "needs an object"),
+        ('{"id": "a"}', "'question' is missing or empty"),
+        ('{"id": "a", "question": "?!"}', "'question' is missing or empty"),
+        ('{"question": "Where?"}', "'id' is missing"),
+        ('{"id": "a", "question": "Where?", "as_of_ns": 1.5}', "'as_of_ns' needs integer nanoseconds"),
+        ('{"id": "a", "question": "Where?", "position": [1, 2]}', "'position' needs three finite numbers"),
+        ('{"id": "a", "question": "Where?", "position": [1, 2, NaN]}', "'position' needs three finite numbers"),
+        ('{"id": "a", "question": "Where?", "since_ns": 2, "as_of_ns": 1}', "window is empty"),
+    ],
+)
+def test_a_bad_line_is_named_and_nothing_is_asked(
+    memory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, reason: str
+) -> None:
+    batch = tmp_path / "questions.jsonl"
+    batch.write_text('{"id": "fine", "question": "Where is the sofa?"}\n\n' + line + "\n")
+    assert vlkng(memory, "--batch", str(batch)) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "questions.jsonl, line 3:" in printed.err
+    assert reason in printed.err
+
+
+def test_bad_input_is_refused_in_words(memory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "notes.txt"
+    other.write_text("not a memory")
+    for args, words in (
+        ([str(tmp_path / "none.db"), "Where?"], "none.db"),
+        ([str(other), "Where?"], "notes.txt"),
+        ([str(memory), ""], "empty"),
+        ([str(memory), "???"], "empty"),
+        ([str(memory)], "--batch"),
+        ([str(memory), "--batch", str(tmp_path / "gone.jsonl")], "gone.jsonl"),
+        ([str(memory), "--since", "9.0", "--as-of", "8.0", "Where is it?"], "window is empty"),
+    ):
+        assert main(["ask", "--text-encoder", "none", "--memory", *args]) == 2
+        assert words in capsys.readouterr().err
+    assert other.read_text() == "not a memory"
+
+
+@pytest.mark.parametrize("args", [["--as-of", "noon"], ["--position", "1", "2", "nan"], ["--max-keyframes", "0"]])
+def test_bad_options_are_refused(memory: Path, args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        vlkng(memory, *args, "Where is the sofa?")
+    assert ended.value.code == 2
+    assert args[0] in capsys.readouterr().err
