@@ -79,6 +79,8 @@ class Progress:
             work(log)
         except subprocess.CalledProcessError as error:
             raise SetupError(self._explain(title, log, error)) from error
+        except FileNotFoundError as error:
+            raise SetupError(f"{title}: {error.filename} is not installed.\n  what to do: install it") from error
         finally:
             done.set()
             watcher.join()
