@@ -1,0 +1,95 @@
+"""After a loop closure every place is where the better poses put it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from remembered_drives import MOUNT, SECOND, Frame, frame, remember
+
+from vlkng_ros.errors import InvalidInputError
+from vlkng_ros.memory.association.hybrid import HybridAssociator
+from vlkng_ros.types import Detection, Perception, Pose, PositionSource
+
+
+def seen_from(x: float, y: float, at: tuple[float, float, float]) -> Detection | None:
+    """The box of a thing 0.4 m tall, seen by a robot that looks along x."""
+    camera = Pose.planar("map", x, y).compose(MOUNT)
+    away = camera.rotation().T @ (np.array(at) - camera.position_m)
+    if away[2] < 0.5:
+        return None
+    u, v, half = 320 + 525 * away[0] / away[2], 240 + 525 * away[1] / away[2], 525 * 0.2 / away[2]
+    if not half < u < 640 - half:
+        return None
+    return Detection("lamp", (u - half, v - half, u + half, v + half))
+
+
+def passing_by(at: tuple[float, float, float]) -> list[Frame]:
+    frames = []
+    for i in range(12):
+        detection = seen_from(0.0, i * 0.25, at)
+        found = () if detection is None else (detection,)
+        frames.append(Frame(i * SECOND, 0.0, i * 0.25, Perception("", found)))
+    return frames
+
+
+def test_a_place_is_triangulated_and_follows_its_keyframes(open_writer, open_reader):
+    at = (4.0, 1.5, 0.8)
+    writer = open_writer(associators=(HybridAssociator(),))
+    frames = passing_by(at)
+    ids = remember(writer, frames)
+    before = open_reader().entity("hybrid", "lamp_1").position
+    assert before.source is PositionSource.TRIANGULATED
+    assert math.dist(before.mean_m, at) < 0.1
+    shift = Pose.planar("map", 10.0, -2.0, math.pi / 2)
+    corrections = {}
+    for number, item in zip(ids, frames, strict=True):
+        base = shift.compose(item.capture().base_pose)
+        corrections[number] = (base, base.compose(MOUNT))
+    assert writer.correct_poses(corrections) == 12
+    reader = open_reader()
+    after = reader.entity("hybrid", "lamp_1").position
+    expected = shift.compose(Pose("map", before.mean_m)).position_m
+    assert math.dist(after.mean_m, expected) < 1e-6
+    assert [e.entity_id for e in reader.near("hybrid", expected, 0.2)] == ["lamp_1"]
+    assert reader.near("hybrid", before.mean_m, 0.5) == []
+
+
+def test_the_writer_associates_by_the_corrected_places(open_writer, open_reader):
+    writer = open_writer()
+    (number,) = remember(writer, [frame(0, 0, "cup")])
+    writer.correct_poses({number: (Pose.planar("map", 100.0, 0.0), None)})
+    remember(writer, [frame(1, 100, "cup"), frame(2, 0, "cup")])
+    counts = {e.entity_id: e.observation_count for e in open_reader().entities("proximity")}
+    assert counts == {"cup_1": 2, "cup_2": 1}
+
+
+def test_a_reader_follows_a_correction(open_writer, open_reader):
+    writer = open_writer()
+    ids = remember(writer, [frame(i, i, "cup") for i in range(3)])
+    reader = open_reader()
+    table = reader.frames()
+    writer.correct_poses({ids[0]: (Pose.planar("map", 5.0, 5.0), None)})
+    changes = reader.refresh()
+    assert changes.keyframe_ids == (ids[0],)
+    assert changes.entities == {"proximity": ("cup_1",)}
+    assert reader.frames().position_m[0].tolist() == [5.0, 5.0, 0.0]
+    assert table.position_m[0].tolist() == [0.0, 0.0, 0.0], "a table that was handed out stays as it is"
+    assert reader.keyframe(ids[0]).base_pose == Pose.planar("map", 5.0, 5.0)
+
+
+def test_a_correction_in_another_frame_is_refused_whole(open_writer, open_reader):
+    writer = open_writer()
+    ids = remember(writer, [frame(i, i, "cup") for i in range(2)])
+    poses = {ids[0]: (Pose.planar("map", 9.0, 9.0), None), ids[1]: (Pose.planar("odom", 9.0, 9.0), None)}
+    with pytest.raises(InvalidInputError, match=r"keyframe 2 is in frame 'map', its correction in 'odom'"):
+        writer.correct_poses(poses)
+    assert open_reader().keyframe(ids[0]).base_pose == Pose.planar("map", 0.0, 0.0)
+
+
+def test_correcting_nothing_is_no_operation(open_writer):
+    writer = open_writer()
+    before = writer.revision
+    assert writer.correct_poses({}) == 0
+    assert writer.revision == before
