@@ -1,13 +1,15 @@
 import json
+import threading
 
 import pytest
 from clients import Caller
+from rclpy.parameter import Parameter
 from remembered import make_memory, open_writer, remember
 from running_nodes import overrides
 
 from vlkng_ros.nodes.messages import ns_of, time_of
 from vlkng_ros.nodes.query_node import QueryNode
-from vlkng_ros.srv import Ask, ExportGraph, GetObject, SearchByLabel, SearchByPosition, SearchByTime
+from vlkng_ros.srv import Ask, CancelNavigation, ExportGraph, GetObject, SearchByLabel, SearchByPosition, SearchByTime
 
 S = 1_000_000_000
 
@@ -200,3 +202,45 @@ def test_export_graph_returns_or_writes_the_graph_beside_the_memory(caller, memo
         refused = caller.call(ExportGraph, "export_graph", ExportGraph.Request(file_name=name))
         assert refused.status == ExportGraph.Response.INVALID
         assert "needs a plain name" in refused.message
+
+
+def test_a_question_that_takes_too_long_is_given_up_and_the_node_lives(caller, query, memory_path):
+    make_memory(memory_path)
+    assert caller.ask("Where is the red ball?").status == Ask.Response.OK
+    query.set_parameters([Parameter("retrieval.timeout_s", value=0.3)])
+    go_on = threading.Event()
+    held = query._memory.submit(lambda memory: go_on.wait(timeout=60.0))
+    slow = caller.ask("Where is the blue ball?")
+    assert slow.status == Ask.Response.TIMEOUT
+    assert slow.message == "no answer within 0.3 s; ask for less, or raise retrieval.timeout_s"
+    go_on.set()
+    held.result(timeout=30.0)
+    query.set_parameters([Parameter("retrieval.timeout_s", value=30.0)])
+    assert caller.ask("Where is the blue ball?").status == Ask.Response.OK
+
+
+def test_questions_wait_for_each_other_and_hold_up_nothing_else(caller, query, memory_path):
+    make_memory(memory_path)
+    assert caller.ask("Where is the red ball?").status == Ask.Response.OK
+    go_on = threading.Event()
+    query._memory.submit(lambda memory: go_on.wait(timeout=60.0))
+    replies = [caller.start(Ask, "ask", Ask.Request(question="Where is the blue ball?")) for _ in range(3)]
+    other = caller.start(CancelNavigation, "cancel_navigation", CancelNavigation.Request())()
+    assert other.status == CancelNavigation.Response.NOT_FOUND
+    go_on.set()
+    assert [reply().status for reply in replies] == [Ask.Response.OK] * 3
+
+
+def test_a_node_that_is_not_active_says_so(robot, run_in_thread, memory_path):
+    make_memory(memory_path)
+    run_in_thread(
+        QueryNode(
+            parameter_overrides=overrides(
+                memory__path=str(memory_path), association__text_encoder="none", autostart=False
+            )
+        )
+    )
+    caller = Caller(robot)
+    reply = caller.start(Ask, "ask", Ask.Request(question="Where is the red ball?"))()
+    assert reply.status == Ask.Response.INACTIVE
+    assert reply.message == "query_node is not active; activate it, or set autostart"

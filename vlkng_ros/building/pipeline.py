@@ -10,7 +10,7 @@ import logging
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from vlkng_ros.building.image_codec import decode_image, encode_jpeg, fit_width
 from vlkng_ros.config import BuilderConfig
 from vlkng_ros.errors import ImageError, MemoryFileError, ModelUnavailableError, VlkngError, WorkerError
 from vlkng_ros.perception.base import Frame
-from vlkng_ros.types import Capture, Image, Keyframe, Perception
+from vlkng_ros.types import Capture, Image, Keyframe, Perception, Pose
 
 if TYPE_CHECKING:
     from vlkng_ros.memory import MemoryWriter
@@ -103,6 +103,16 @@ class MemoryBuilder:
                 self._defer(self._queue.popleft())
             self.poll()
         return keyframe
+
+    def correct(self, poses: Mapping[int, tuple[Pose, Pose | None]]) -> None:
+        """Move keyframes, by id to base and camera: the map was corrected. Entities move with them.
+
+        Raises:
+            MemoryFileError: the memory cannot be written.
+            NotInMemoryError: one of them is not in the memory any more.
+        """
+        self._writer.correct_poses(poses)
+        self.counts["corrected"] += len(poses)
 
     def poll(self) -> list[int]:
         """Store what the model has finished and hand it the next frames; ids of the keyframes now described."""

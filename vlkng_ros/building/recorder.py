@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 from vlkng_ros.building.inbox import Event
+from vlkng_ros.building.map_corrections import MapCorrections
 from vlkng_ros.building.pipeline import MemoryBuilder
 from vlkng_ros.building.selector import FrameSelector, NewSession, Selected
 from vlkng_ros.config import BuilderConfig
-from vlkng_ros.errors import ImageError, InvalidInputError, MemoryFileError
+from vlkng_ros.errors import ImageError, InvalidInputError, MemoryFileError, NotInMemoryError, VlkngError
 from vlkng_ros.types import Capture, Image, Intrinsics, Keyframe, Pose
 
 T = TypeVar("T")
@@ -56,6 +57,7 @@ class KeyframeRecorder(Generic[T]):
         self._on_stored = on_stored
         self._map_id = config.robot.map_id if map_id is None else map_id
         self._session_open = False
+        self._map = MapCorrections()
 
     def handle(self, event: Event) -> None:
         """Take in one event and store the keyframes that follow from it."""
@@ -63,11 +65,15 @@ class KeyframeRecorder(Generic[T]):
             self.selector.add_frame(event.stamp_ns, event.item)  # type: ignore[arg-type]
         elif event.kind == "camera_info":
             self.intrinsics = event.item if isinstance(event.item, Intrinsics) else None
+        elif event.kind == "graph":
+            self._follow_map(event.item)  # type: ignore[arg-type]
         elif event.kind == "refused":
             self.selector.buffer.refuse("not_a_pose", str(event.item))
         elif isinstance(event.item, Pose):
             add = self.selector.add_pose if event.kind == "pose" else self.selector.add_odometry
             add(event.stamp_ns, event.item)
+            if event.kind == "pose" and event.item.frame_id.strip("/") == self._config.robot.map_frame:
+                self._map.add_pose(event.stamp_ns, event.item)
         self.work()
 
     def work(self) -> None:
@@ -76,6 +82,7 @@ class KeyframeRecorder(Generic[T]):
             if isinstance(taken, NewSession):
                 logger.warning("%s: a new session begins", taken.reason)
                 self._session_open = False
+                self._map.clear()
             else:
                 self._record(taken)
         self.builder.poll()
@@ -112,9 +119,33 @@ class KeyframeRecorder(Generic[T]):
             return
         self.selector.policy.accept(selected.stamp_ns, base)
         self.last_keyframe = keyframe
+        self._map.add_keyframe(keyframe.keyframe_id, keyframe.stamp_ns, base, mount)
         # A jump back in time starts a session, not a map: localisation goes on in the one it has.
         self._map_id = keyframe.map_id
         self._on_stored(keyframe)
+
+    def _follow_map(self, vertices: Mapping[int, tuple[float, float]]) -> None:
+        moved = self._map.update(vertices)
+        if not moved:
+            return
+        try:
+            self._move(moved)
+        except VlkngError as error:
+            self._note("correct", error)
+            return
+        self._map.applied(moved)
+        logger.info("the map moved: %d keyframes moved with it", len(moved))
+
+    def _move(self, moved: Mapping[int, tuple[Pose, Pose | None]]) -> None:
+        try:
+            self.builder.correct(moved)
+        except NotInMemoryError:
+            # Some were forgotten since; the others still have to move.
+            for keyframe_id, poses in moved.items():
+                try:
+                    self.builder.correct({keyframe_id: poses})
+                except NotInMemoryError:
+                    self._map.forget(keyframe_id)
 
     def _open_session(self) -> None:
         """Sessions begin with their first keyframe, so that a start without images leaves no trace."""

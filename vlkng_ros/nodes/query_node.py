@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from geometry_msgs.msg import PoseStamped
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -14,47 +14,32 @@ from visualization_msgs.msg import MarkerArray
 from vlkng_ros.building.health import Level, Problem
 from vlkng_ros.building.pose_buffer import PoseBuffer
 from vlkng_ros.config import NavigationConfig, QueryConfig
-from vlkng_ros.errors import ConfigError, InvalidInputError, MemoryNotFoundError, NotInMemoryError, VlkngError
+from vlkng_ros.errors import InvalidInputError
 from vlkng_ros.memory import MemoryReader, open_encoder
 from vlkng_ros.msg import Navigation as Report
-from vlkng_ros.nodes import searches
 from vlkng_ros.nodes.answer_messages import answer_markers, fill
 from vlkng_ros.nodes.managed_node import ManagedNode
 from vlkng_ros.nodes.marker_shapes import ShownMarkers
-from vlkng_ros.nodes.memory_thread import MemoryThread, OpenMemory
-from vlkng_ros.nodes.messages import keyframe_ref, memory_object, ns_of, pose_from, pose_stamped, window_of
+from vlkng_ros.nodes.memory_thread import MemoryThread
+from vlkng_ros.nodes.messages import pose_from, pose_stamped, window_of
 from vlkng_ros.nodes.navigation import Goal, Navigation
 from vlkng_ros.nodes.parameters import NodeParameters
 from vlkng_ros.nodes.pose_input import PoseInput
+from vlkng_ros.nodes.requests import RequestError, Requests
 from vlkng_ros.nodes.running import log_to_ros, run_node
+from vlkng_ros.nodes.search_services import SearchServices
+from vlkng_ros.nodes.searches import limit_of
 from vlkng_ros.nodes.subscriptions import keep_last
 from vlkng_ros.nodes.transforms import TfPoses, open_transforms
 from vlkng_ros.nodes.waiting import Waiter
-from vlkng_ros.srv import (
-    Ask,
-    CancelNavigation,
-    ExportGraph,
-    GetObject,
-    SearchByLabel,
-    SearchByPosition,
-    SearchByTime,
-)
+from vlkng_ros.srv import Ask, CancelNavigation
 from vlkng_ros.types import Answer, Pose, Question
 
 if TYPE_CHECKING:
     from vlkng_ros.answering.ask import MemoryQuery
 
-T = TypeVar("T")
 MISSING_S = 5.0
 """A memory that is not there for so long is a problem, and not one that is about to be made."""
-
-
-class RequestError(Exception):
-    """A request that gets no answer: what its reply says."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 class QueryNode(ManagedNode):
@@ -74,24 +59,16 @@ class QueryNode(ManagedNode):
         self._pose_source: PoseBuffer | TfPoses | None = None
         self._navigation: Navigation | None = None
         self._builders_map = ""
-        self._counts = {"asked": 0, "answered": 0, "failed": 0}
-        self._last_error = ""
         self._shown = ShownMarkers()
         latched = keep_last(1, reliable=True, latched=True)
         self._markers = self.create_publisher(MarkerArray, "~/markers", latched)
         self._goal = self.create_publisher(PoseStamped, "~/goal", latched)
         self._reports = self.create_publisher(Report, "~/navigation", keep_last(50, reliable=True))
         self.create_subscription(String, "current_map", self._take_map, latched)
-        for kind, name, work in (
-            (Ask, "ask", self._ask),
-            (SearchByLabel, "search_by_label", self._search_by_label),
-            (SearchByPosition, "search_by_position", self._search_by_position),
-            (SearchByTime, "search_by_time", self._search_by_time),
-            (GetObject, "get_object", self._get_object),
-            (ExportGraph, "export_graph", self._export_graph),
-            (CancelNavigation, "cancel_navigation", self._cancel_navigation),
-        ):
-            self.create_service(kind, f"~/{name}", self._replying(work), callback_group=self._group)
+        self._requests = Requests(self, self._waiter, lambda: self._memory, lambda: self.config, self._group)
+        self._requests.serve(Ask, "ask", self._ask)
+        self._requests.serve(CancelNavigation, "cancel_navigation", self._cancel_navigation)
+        self._searches = SearchServices(self._requests, lambda: self.config, self._asker)
         self._mender = self.create_timer(1.0, self._mend, clock=self.steady_clock)
         self.start()
 
@@ -167,58 +144,11 @@ class QueryNode(ManagedNode):
     def _navigation_config(self) -> NavigationConfig:
         return self.config.navigation
 
-    # ------------------------------------------------------------------------------------------ how services reply
-
-    def _replying(self, work: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """A service callback: a request that cannot be answered gets a status and a message, always."""
-
-        async def reply(request: Any, response: Any) -> Any:
-            self._counts["asked"] += 1
-            try:
-                if not self.is_active or self._memory is None:
-                    raise RequestError(response.INACTIVE, "query_node is not active; activate it, or set autostart")
-                await work(request, response)
-            except RequestError as error:
-                response.status, response.message = error.status, str(error)
-            except (InvalidInputError, ConfigError) as error:
-                response.status, response.message = getattr(response, "INVALID", response.ERROR), str(error)
-            except MemoryNotFoundError as error:
-                response.status, response.message = getattr(response, "EMPTY_MEMORY", response.ERROR), str(error)
-            except NotInMemoryError as error:
-                response.status, response.message = response.NOT_FOUND, str(error)
-            except Exception as error:  # whoever asks must get a reply
-                text = str(error) if isinstance(error, VlkngError) else f"{type(error).__name__}: {error}"
-                response.status, response.message = response.ERROR, text
-                self._last_error = text
-                self.get_logger().error(f"a question failed: {text}")
-            self._counts["answered" if response.status == response.OK else "failed"] += 1
-            return response
-
-        return reply
-
-    async def _in_memory(self, job: Callable[[OpenMemory], T], response: Any) -> T:
-        """Run a job in the memory's thread.
-
-        Raises:
-            RequestError: it took longer than ``retrieval.timeout_s``.
-        """
-        if self._memory is None:
-            raise RequestError(response.INACTIVE, "query_node is not active")
-        future = self._memory.submit(job)
-        timeout_s = self.config.retrieval.timeout_s
-        if not await self._waiter.done(self._waiter.from_thread(future), timeout_s):
-            future.cancel()
-            text = f"no answer within {timeout_s:g} s; ask for less, or raise retrieval.timeout_s"
-            raise RequestError(response.TIMEOUT, text)
-        if future.cancelled():
-            raise RequestError(response.INACTIVE, "query_node is ending")
-        return future.result()
-
     # ------------------------------------------------------------------------------------------ services
 
     async def _ask(self, request: Ask.Request, response: Ask.Response) -> None:
         question = self._question(request)
-        answer = await self._in_memory(lambda memory: memory.query.ask(question), response)
+        answer = await self._requests.in_memory(lambda memory: memory.query.ask(question), response)
         now = self.get_clock().now()
         fill(response, answer, now.nanoseconds)
         self._markers.publish(self._shown.replace(answer_markers(answer, now.to_msg())))
@@ -236,7 +166,7 @@ class QueryNode(ManagedNode):
             as_of_ns=as_of_ns,
             asker=self._asker(request.asker),
             preset=request.preset or retrieval.preset,
-            max_keyframes=searches.limit_of(request.max_keyframes, retrieval.max_keyframes),
+            max_keyframes=limit_of(request.max_keyframes, retrieval.max_keyframes),
         )
 
     def _asker(self, message: PoseStamped) -> Pose | None:
@@ -292,116 +222,10 @@ class QueryNode(ManagedNode):
     def _take_map(self, message: String) -> None:
         self._builders_map = message.data
 
-    async def _search_by_label(self, request: SearchByLabel.Request, response: SearchByLabel.Response) -> None:
-        since_ns, as_of_ns = window_of(request)
-        limit = self._limit(request)
-
-        def job(memory: OpenMemory) -> searches.Named:
-            view = self._view(memory.reader, request)
-            return searches.named(
-                memory.query, memory.reader, view, request.label, limit, since_ns=since_ns, as_of_ns=as_of_ns
-            )
-
-        found = await self._in_memory(job, response)
-        response.objects = [memory_object(entity, score) for entity, score in found.entities]
-        response.keyframes = [keyframe_ref(ranked.keyframe, ranked) for ranked in found.keyframes]
-        self._say_nothing_found(response, f"nothing remembered as '{request.label}'")
-
-    async def _search_by_position(self, request: SearchByPosition.Request, response: SearchByPosition.Response) -> None:
-        since_ns, as_of_ns = window_of(request)
-        limit, place = self._limit(request), self._place(request.position)
-        if not request.radius_m >= 0:
-            raise InvalidInputError(f"radius_m is {request.radius_m}; give metres, or 0 for no limit")
-
-        def job(memory: OpenMemory) -> searches.Near:
-            view = self._view(memory.reader, request)
-            return searches.near(
-                memory.reader,
-                view,
-                place.position_m,
-                request.radius_m,
-                limit,
-                map_id=self.config.robot.map_id,
-                since_ns=since_ns,
-                as_of_ns=as_of_ns,
-            )
-
-        found = await self._in_memory(job, response)
-        response.objects = [memory_object(entity) for entity in found.entities]
-        response.object_distances_m = found.entity_distances_m
-        response.keyframes = [keyframe_ref(keyframe) for keyframe in found.keyframes]
-        response.keyframe_distances_m = found.keyframe_distances_m
-        self._say_nothing_found(response, f"nothing remembered within {request.radius_m:g} m")
-
-    def _place(self, message: Any) -> Pose:
-        stamped = PoseStamped(header=message.header)
-        stamped.pose.position = message.point
-        stamped.pose.orientation.w = 1.0
-        place = self._asker(stamped)
-        if place is None:
-            raise InvalidInputError(
-                "position has no frame_id, which means the robot's own place, and that is not known yet; "
-                f"give the position in '{self.config.robot.map_frame}'"
-            )
-        return place
-
-    async def _search_by_time(self, request: SearchByTime.Request, response: SearchByTime.Response) -> None:
-        _, as_of_ns = window_of(request)
-        limit, stamp_ns = self._limit(request), ns_of(request.stamp)
-        if not request.tolerance_s >= 0:
-            raise InvalidInputError(f"tolerance_s is {request.tolerance_s}; give seconds, or 0 for no limit")
-
-        def job(memory: OpenMemory) -> searches.Around:
-            view = self._view(memory.reader, request)
-            return searches.around(memory.reader, view, stamp_ns, request.tolerance_s, limit, as_of_ns)
-
-        found = await self._in_memory(job, response)
-        response.keyframes = [keyframe_ref(keyframe) for keyframe in found.keyframes]
-        response.objects = [memory_object(entity) for entity in found.entities]
-        self._say_nothing_found(response, "nothing remembered around that time")
-
-    async def _get_object(self, request: GetObject.Request, response: GetObject.Response) -> None:
-        _, as_of_ns = window_of(request)
-
-        def job(memory: OpenMemory) -> searches.Everything:
-            view = self._view(memory.reader, request)
-            return searches.everything(memory.reader, view, request.entity_id, request.max_sightings, as_of_ns)
-
-        found = await self._in_memory(job, response)
-        response.object = memory_object(found.entity)
-        response.sightings = [keyframe_ref(ranked.keyframe, ranked) for ranked in found.sightings]
-        response.relations = [f"{r.subject_id} {r.predicate} {r.object_id}" for r in found.relations]
-
-    async def _export_graph(self, request: ExportGraph.Request, response: ExportGraph.Response) -> None:
-        _, as_of_ns = window_of(request)
-
-        def job(memory: OpenMemory) -> tuple[str, str, int, int]:
-            view = self._view(memory.reader, request)
-            if view not in memory.reader.views():
-                raise NotInMemoryError("the memory has no identity view yet: nothing has been described")
-            text, entities, relations = searches.export(memory.reader, view, request.format or "node-link", as_of_ns)
-            if not request.file_name:
-                return text, "", entities, relations
-            path = searches.write_export(memory.reader.path, request.file_name, text)
-            return "", str(path), entities, relations
-
-        response.data, response.path, response.entities, response.relations = await self._in_memory(job, response)
-
     async def _cancel_navigation(self, request: CancelNavigation.Request, response: CancelNavigation.Response) -> None:
         if self._navigation is None:
             raise RequestError(response.INACTIVE, "query_node is not active")
         response.status, response.message = await self._navigation.cancel(request.navigation_id)
-
-    def _limit(self, request: Any) -> int:
-        return searches.limit_of(request.max_results, self.config.retrieval.max_keyframes)
-
-    def _view(self, reader: MemoryReader, request: Any) -> str:
-        return searches.chosen_view(reader, request.view, self.config.association.associator)
-
-    @staticmethod
-    def _say_nothing_found(response: Any, message: str) -> None:
-        if not response.objects and not response.keyframes:
-            response.status, response.message = response.NOT_FOUND, message
 
     # ------------------------------------------------------------------------------------------ pose, timers, status
 
@@ -431,8 +255,8 @@ class QueryNode(ManagedNode):
             "current map": self.current_map or "not known",
             "robot": "not known" if where is None else f"x {where.position_m[0]:.2f} m, y {where.position_m[1]:.2f} m",
             "navigation state": self._navigation.state if self._navigation is not None else 0,
-            "last error": self._last_error,
-            **self._counts,
+            "last error": self._requests.last_error,
+            **self._requests.counts,
         }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 
-from vlkng_ros.errors import StorageFullError
+from vlkng_ros.errors import NotInMemoryError, StorageFullError
 from vlkng_ros.types import Detection, Keyframe, Perception, PerceptionState
 
 
@@ -13,7 +13,7 @@ class MemoryInRam:
 
     def __init__(self):
         self.keyframes, self.images, self.states, self.perceptions = {}, {}, {}, {}
-        self.associated, self.sessions = [], []
+        self.associated, self.sessions, self.corrected = [], [], []
         self.full = False
 
     def start_session(self, *, robot, map_id, frame_id):
@@ -35,6 +35,13 @@ class MemoryInRam:
         self._check()
         self.perceptions[keyframe_id] = perception
         self.states[keyframe_id] = "done"
+
+    def correct_poses(self, corrections):
+        self._check()
+        missing = [i for i in corrections if i not in self.keyframes]
+        if missing:
+            raise NotInMemoryError(f"keyframe {missing[0]} is not in this memory")
+        self.corrected.append(dict(corrections))
 
     def mark_perception_failed(self, keyframe_id, reason):
         self.states[keyframe_id] = f"failed: {reason}"

@@ -116,3 +116,47 @@ def test_a_pose_that_was_none_is_counted_with_what_was_wrong():
     run.recorder.handle(Event("refused", 0, "pose in 'map': holds NaN"))
     assert run.recorder.selector.buffer.refused == {"not_a_pose": 1}
     assert run.recorder.selector.buffer.last_problem == "pose in 'map': holds NaN"
+
+
+def graph(places):
+    return Event("graph", 0, places)
+
+
+def test_keyframes_move_with_the_map_when_a_loop_is_closed():
+    run = Recording()
+    for i in range(10):
+        run.pose(10 + i, i)
+        run.frame(10 + i)
+    run.recorder.handle(graph({i: (float(i), 0.0) for i in range(10)}))
+    assert run.memory.corrected == []
+    run.recorder.handle(graph({i: (float(i), 2.0) for i in range(10)}))
+    ((corrections),) = run.memory.corrected
+    base, camera = corrections[5]
+    assert base.position_m == pytest.approx((4.0, 2.0, 0.0))
+    assert camera.position_m == pytest.approx((4.0, 2.0, 0.5))
+    assert run.recorder.builder.counts["corrected"] == 10
+
+
+def test_a_correction_that_could_not_be_written_is_made_with_the_next_graph():
+    run = Recording()
+    for i in range(10):
+        run.pose(10 + i, i)
+        run.frame(10 + i)
+    run.recorder.handle(graph({i: (float(i), 0.0) for i in range(10)}))
+    run.memory.full = True
+    run.recorder.handle(graph({i: (float(i), 2.0) for i in range(10)}))
+    assert run.memory.corrected == []
+    run.memory.full = False
+    run.recorder.handle(graph({i: (float(i), 2.0) for i in range(10)}))
+    assert len(run.memory.corrected[0]) == 10
+
+
+def test_a_forgotten_keyframe_does_not_keep_the_others_from_moving():
+    run = Recording()
+    for i in range(10):
+        run.pose(10 + i, i)
+        run.frame(10 + i)
+    run.recorder.handle(graph({i: (float(i), 0.0) for i in range(10)}))
+    del run.memory.keyframes[3]
+    run.recorder.handle(graph({i: (float(i), 2.0) for i in range(10)}))
+    assert sorted(i for corrections in run.memory.corrected for i in corrections) == [1, 2, 4, 5, 6, 7, 8, 9, 10]

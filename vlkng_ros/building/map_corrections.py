@@ -1,0 +1,176 @@
+"""Moves keyframes when SLAM moves the map under them: a loop was closed.
+
+SLAM Toolbox makes a pose-graph vertex of each scan it processes and publishes the robot's pose then. The vertices
+are published too, from time to time: their number and corrected place, neither stamp nor heading. A vertex is matched
+with the pose that was published when it was made; how both differ later is how the map moved there. A keyframe moves
+as the vertices made before and after it do, and turns as a rigid fit to its neighbours turns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vlkng_ros.building.rotation import multiply, turn_between_rad
+from vlkng_ros.types import Float64Array, Pose
+
+MOVED_M = 0.02
+MOVED_RAD = 0.005
+"""Corrections smaller than this are not worth a write."""
+NEIGHBOURS = 3
+"""Vertices on either side of a keyframe that a heading is fitted to at first ..."""
+MOST_NEIGHBOURS = 12
+SPREAD_M = 1.0
+"""... and more of them where those do not spread this far."""
+SHIFTS = 3
+"""Poses and vertices may be so many out of step: messages overtake each other."""
+MOST_POSES = 20_000
+MOST_KEYFRAMES = 50_000
+"""Without a graph they would gather for ever."""
+SAME_M = 0.1
+"""A vertex is within this of the pose that was published for it, unless the map moved in between."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    keyframe_id: int
+    stamp_ns: int
+    pose: Pose
+    mount: Pose | None
+
+
+class MapCorrections:
+    """Poses, vertices and keyframes of one session. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """A new session: what was matched belongs to another map."""
+        self._poses: deque[tuple[int, Pose]] = deque(maxlen=MOST_POSES)
+        """Published since the last graph."""
+        self._matched: dict[int, tuple[int, Pose]] = {}
+        """By vertex: stamp and pose as published."""
+        self._last_vertex = -1
+        self._keyframes: deque[_Kept] = deque(maxlen=MOST_KEYFRAMES)
+        self._now: dict[int, Pose] = {}
+        """Where keyframes were moved to, by id."""
+
+    def add_pose(self, stamp_ns: int, pose: Pose) -> None:
+        """A pose was published: a vertex has been made."""
+        if not self._poses or stamp_ns > self._poses[-1][0]:
+            self._poses.append((stamp_ns, pose))
+
+    def add_keyframe(self, keyframe_id: int, stamp_ns: int, pose: Pose, mount: Pose | None = None) -> None:
+        """A keyframe was stored with this pose of the base, and the camera on it where its place is known."""
+        self._keyframes.append(_Kept(keyframe_id, stamp_ns, pose, mount))
+
+    def update(self, vertices: Mapping[int, tuple[float, float]]) -> dict[int, tuple[Pose, Pose | None]]:
+        """Take the vertices' present places; returns the keyframes that moved, with new poses of base and camera.
+
+        Args:
+            vertices: place on the map by number; numbers ascend as vertices are made.
+        """
+        self._match(vertices)
+        anchors = sorted((stamp, vertex, pose) for vertex, (stamp, pose) in self._matched.items() if vertex in vertices)
+        if len(anchors) < 2 or not self._keyframes:
+            return {}
+        stamps = np.array([stamp for stamp, _, _ in anchors], dtype=np.int64)
+        before = np.array([pose.position_m[:2] for _, _, pose in anchors])
+        after = np.array([vertices[vertex] for _, vertex, _ in anchors])
+        if float(np.abs(after - before).max()) < MOVED_M and not self._now:
+            return {}
+        moved: dict[int, tuple[Pose, Pose | None]] = {}
+        for kept in self._keyframes:
+            pose = _moved(kept, stamps, before, after)
+            present = self._now.get(kept.keyframe_id, kept.pose)
+            if pose.distance_m(present) > MOVED_M or turn_between_rad(pose, present) > MOVED_RAD:
+                moved[kept.keyframe_id] = (pose, pose.compose(kept.mount) if kept.mount is not None else None)
+        return moved
+
+    def applied(self, moved: Mapping[int, tuple[Pose, Pose | None]]) -> None:
+        """What :meth:`update` returned was written; otherwise it is returned again."""
+        self._now |= {keyframe_id: base for keyframe_id, (base, _) in moved.items()}
+
+    def forget(self, keyframe_id: int) -> None:
+        """A keyframe is not in the memory any more."""
+        self._keyframes = deque((k for k in self._keyframes if k.keyframe_id != keyframe_id), maxlen=MOST_KEYFRAMES)
+
+    def _match(self, vertices: Mapping[int, tuple[float, float]]) -> None:
+        """Match vertices that are new with poses published since the last graph, both in order."""
+        new = sorted(vertex for vertex in vertices if vertex > self._last_vertex)
+        poses = list(self._poses)
+        if not new or not poses:
+            return
+        # The newest vertex is that of the newest pose, but for messages that overtook each other.
+        best: tuple[float, int] | None = None
+        for shift in range(-SHIFTS, SHIFTS + 1):
+            pairs = _pairs(len(poses), len(new), shift)
+            if not pairs:
+                continue
+            away = [math.dist(poses[i][1].position_m[:2], vertices[new[j]]) for i, j in pairs]
+            score = float(np.median(away)) + 0.01 * abs(shift)
+            if best is None or score < best[0]:
+                best = (score, shift)
+        if best is None:
+            return
+        pairs = _pairs(len(poses), len(new), best[1])
+        sure = best[0] < SAME_M or len(poses) == len(new)
+        if sure:
+            for i, j in pairs:
+                self._matched[new[j]] = poses[i]
+        last = max((i for i, _ in pairs), default=-1)
+        self._last_vertex = new[max((j for _, j in pairs), default=len(new) - 1)]
+        # A pose whose vertex is still to come waits for it.
+        for _ in range(last + 1):
+            self._poses.popleft()
+
+
+def _pairs(poses: int, vertices: int, shift: int) -> list[tuple[int, int]]:
+    """Index pairs, the last with the last; a positive shift leaves the newest poses without a vertex."""
+    found = []
+    for back in range(min(poses, vertices) + abs(shift)):
+        i, j = poses - 1 - back - max(shift, 0), vertices - 1 - back - max(-shift, 0)
+        if i >= 0 and j >= 0:
+            found.append((i, j))
+    return found[::-1]
+
+
+def _moved(kept: _Kept, stamps: NDArray[np.int64], before: Float64Array, after: Float64Array) -> Pose:
+    """A keyframe's pose after its surroundings went from ``before`` to ``after``, both of shape ``(n, 2)``."""
+    next_one = int(np.searchsorted(stamps, kept.stamp_ns))
+    angle_rad = _turn(next_one, before, after)
+    first, second = max(0, next_one - 1), min(len(stamps) - 1, next_one)
+    span = int(stamps[second] - stamps[first])
+    share = (kept.stamp_ns - int(stamps[first])) / span if span > 0 else 0.0
+    share = min(max(share, 0.0), 1.0)
+    here = np.array(kept.pose.position_m[:2])
+    cos, sin = math.cos(angle_rad), math.sin(angle_rad)
+    rotation = np.array([[cos, -sin], [sin, cos]])
+    places = [after[k] + rotation @ (here - before[k]) for k in (first, second)]
+    x, y = ((1 - share) * places[0] + share * places[1]).tolist()
+    turn = (0.0, 0.0, math.sin(angle_rad / 2), math.cos(angle_rad / 2))
+    return Pose(kept.pose.frame_id, (x, y, kept.pose.position_m[2]), multiply(turn, kept.pose.orientation))
+
+
+def _turn(around: int, before: Float64Array, after: Float64Array) -> float:
+    """Angle of the rigid motion that takes the vertices around a place best to where they are now (Kabsch in 2D)."""
+    reach = NEIGHBOURS
+    while True:
+        part = slice(max(0, around - reach), min(len(before), around + reach))
+        old = before[part] - before[part].mean(axis=0)
+        new = after[part] - after[part].mean(axis=0)
+        spread_m = float(np.linalg.norm(np.ptp(old, axis=0)))
+        if spread_m >= SPREAD_M or reach >= MOST_NEIGHBOURS:
+            break
+        reach += NEIGHBOURS
+    if spread_m < SPREAD_M / 4:
+        return 0.0
+    cross = float(np.sum(old[:, 0] * new[:, 1] - old[:, 1] * new[:, 0]))
+    dot = float(np.sum(old * new))
+    return math.atan2(cross, dot)
