@@ -114,6 +114,9 @@ class PoseConfig:
         low=0.0,
         high=100.0,
     )
+    follow_map: bool = _param(
+        True, "move keyframes when SLAM Toolbox's pose graph moves, with pose.source=topic (slam_toolbox/graph_visualization)"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +255,13 @@ class NavigationConfig:
         0.25, "closer than this the robot is already there", unit="m", low=0.0, high=10.0, live=True
     )
     arrived_angle_rad: float = _param(0.5, "and turned by less than this", unit="rad", low=0.0, high=math.pi, live=True)
+    approach: bool = _param(
+        False, "drive up to the object and face it, where its position is known; else to where it was seen from", live=True
+    )
+    standoff_m: float = _param(1.0, "distance kept from an object that is approached", unit="m", low=0.1, high=10.0, live=True)
+    check_path: bool = _param(
+        False, "ask the planner (compute_path_to_pose) whether there is a way before a goal is sent", live=True
+    )
 
 
 @dataclass(frozen=True, slots=True)
