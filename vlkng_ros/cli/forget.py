@@ -7,7 +7,7 @@ import sys
 
 from vlkng_ros.cli import arguments
 from vlkng_ros.cli.moments import counted, moment
-from vlkng_ros.errors import InvalidInputError
+from vlkng_ros.errors import InvalidInputError, MemoryLockedError
 
 
 def add_parser(subparsers: arguments.Parsers) -> None:
@@ -46,7 +46,13 @@ def run(args: argparse.Namespace) -> int:
     if not args.yes and not _agreed(f"Forget {what} in {args.memory} ({counted(stats.keyframes, 'keyframe')})?"):
         print("nothing was forgotten")
         return 1
-    with MemoryWriter.open(args.memory, encoder=None) as writer:
+    try:
+        writer = MemoryWriter.open(args.memory, encoder=None)
+    except MemoryLockedError as error:
+        raise MemoryLockedError(
+            f'{error}: ros2 service call /builder_node/forget vlkng_ros/srv/Forget "{{label: ...}}"'
+        ) from error
+    with writer:
         gone = writer.forget(
             view=args.view,
             entity_ids=tuple(args.entity),
