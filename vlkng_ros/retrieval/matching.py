@@ -20,7 +20,7 @@ from vlkng_ros.memory.text_index import Cut, Postings, TextIndex
 from vlkng_ros.memory.words import COLORS, NUMBERS, SIZES, stem, terms, tokens
 from vlkng_ros.types import FloatArray, TextEncoder
 
-DENSE_WEIGHT = 1.0
+DENSE_WEIGHT = 0.8
 UNRELATED_COSINE = 0.2
 """Cosine that sentences about different things have; below it the dense score is 0."""
 SAME_COSINE = (0.55, 0.35)
@@ -33,6 +33,9 @@ SIZE_WEIGHT = 0.3
 BINDING_SPAN = 2
 """Content words between which an adjective still goes with its noun."""
 UNBOUND_LOSS = 0.6
+COLOR_SPAN = 4
+"""Words after a color among which its noun comes ("a red brick office building")."""
+_COPULA = frozenset(("is", "are", "was", "were", "be", "appear", "paint"))
 BOUND = 256
 """Texts in which that is looked at."""
 COMMON = 8192
@@ -81,6 +84,7 @@ class _Term:
     spellings: tuple[str, ...]
     weight: float
     head: bool
+    color: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +244,10 @@ class Matcher:
             lost = 0.0
             for term in others:
                 places = [place for place, word in enumerate(said) if word in term.spellings]
-                if places and min(abs(a - b) for a in at for b in places) > BINDING_SPAN:
+                if not places:
+                    continue
+                near = min(abs(a - b) for a in at for b in places) <= BINDING_SPAN
+                if not near or (term.color and not _colors(self._index.texts[slots[i]], heads, term.spellings)):
                     lost += term.weight
             if lost:
                 left = max(covered[i] - UNBOUND_LOSS * lost / total, 0.0)
@@ -257,7 +264,7 @@ class Matcher:
             frequency = max(self._index.document_frequency(spelling, cut) for spelling in spellings)
             weight = self._index.idf(frequency, cut)
             weight *= HEAD_WEIGHT if term == head else SIZE_WEIGHT if term in SIZES else 1.0
-            wanted[term] = _Term(spellings, weight, term == head)
+            wanted[term] = _Term(spellings, weight, term == head, term in COLORS)
         return wanted
 
     def _spellings(self, term: str, cut: Cut) -> tuple[str, ...]:
@@ -338,6 +345,24 @@ def _joined(words: _Scores, meaning: _Scores) -> _Scores:
         score[at] += part.scores
         covered[at] = np.maximum(covered[at], part.covered)
     return _Scores(slots, score, covered)
+
+
+def _colors(text: str, heads: frozenset[str], colors: tuple[str, ...]) -> bool:
+    """Whether a color word goes with the thing: before it ("a red door") or said of it ("the door is red").
+
+    "A building with beige walls" is no beige building.
+    """
+    said = [stem(word) for word in tokens(text)]
+    for at, word in enumerate(said):
+        if word not in colors:
+            continue
+        if any(following in heads for following in said[at + 1 : at + 1 + COLOR_SPAN]):
+            return True
+        before = said[max(0, at - 2 * COLOR_SPAN) : at]
+        thing = max((place for place, earlier in enumerate(before) if earlier in heads), default=-1)
+        if thing >= 0 and _COPULA.intersection(before[thing:]):
+            return True
+    return False
 
 
 def _respelt(word: str, wanted: dict[str, _Term]) -> str:
