@@ -65,7 +65,8 @@ class Florence2:
         self._generation = {"max_new_tokens": limit, "num_beams": config.num_beams, "do_sample": False}
         self._batches = HalvingBatches(self.counters)
         self._processor, self._net = _load(str(folder), self.device, self._dtype)
-        self._answers("Locate.", [_blank()], max_new_tokens=2, num_beams=1)
+        self._prompts: dict[str, Any] = {}
+        self._answers([CAPTION], self._features([_blank()]), max_new_tokens=2, num_beams=1)
 
     def describe(self, frames: Sequence[Frame]) -> list[Perception]:
         """Objects, regions and caption of every frame.
@@ -95,9 +96,8 @@ class Florence2:
         free_gpu_memory()
 
     def _describe(self, frames: Sequence[Frame]) -> list[Perception]:
-        captions = self._answers(CAPTION, frames)
-        objects = self._answers(OBJECTS, frames)
-        regions = self._answers(REGIONS, frames)
+        # The frames are looked at once, and the three tasks answered side by side.
+        captions, objects, regions = self._answers([CAPTION, OBJECTS, REGIONS], self._features(frames))
         perceptions: list[Perception] = []
         for frame, caption, found, described in zip(frames, captions, objects, regions, strict=True):
             detections = merge_regions(
@@ -109,7 +109,8 @@ class Florence2:
 
     def _ground(self, frames: Sequence[Frame], prompt: str, phrase: str) -> list[Perception]:
         perceptions: list[Perception] = []
-        for frame, answer in zip(frames, self._answers(prompt, frames), strict=True):
+        (answers,) = self._answers([prompt], self._features(frames))
+        for frame, answer in zip(frames, answers, strict=True):
             found = parse_regions(answer.text, frame.size_px, self.counters)
             detections = [
                 Detection(phrase, region.box_px, region_text=region.text, kind=kind_of(phrase)) for region in found
@@ -120,23 +121,53 @@ class Florence2:
     def _perception(self, frame: Frame, detections: Sequence[Detection], caption: str = "") -> Perception:
         return Perception(caption, tidy(detections, frame.size_px, self.counters), (), self.name, self.model)
 
-    def _answers(self, prompt: str, frames: Sequence[Frame], **generation: Any) -> list[_Generated]:
-        """What the model generates for a prompt and each frame."""
+    def _features(self, frames: Sequence[Frame]) -> Any:
+        """What the vision tower makes of frames: a tensor of shape ``(len(frames), image tokens, width)``."""
         import torch
         from PIL import Image
 
         if self._net is None:
             raise ModelError("florence2: the model was closed")
         images = [Image.fromarray(frame.image) for frame in frames]
-        inputs = self._processor(text=[prompt] * len(frames), images=images, return_tensors="pt")
-        inputs = inputs.to(self.device, self._dtype)
+        pixels = self._processor.image_processor(images=images, return_tensors="pt")["pixel_values"]
         with torch.inference_mode():
-            generated = self._net.generate(**inputs, **{**self._generation, **generation})
+            output = self._net.get_image_features(pixels.to(self.device, self._dtype))
+        return getattr(output, "pooler_output", output)  # an output object from transformers 5 on
+
+    def _answers(self, prompts: Sequence[str], features: Any, **generation: Any) -> list[list[_Generated]]:
+        """What the model generates for each prompt (outer list) and the features of each frame (inner list)."""
+        import torch
+
+        pad = self._processor.tokenizer.pad_token_id
+        rows = [self._prompt_ids(prompt)[0] for prompt in prompts]
+        ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=pad)
+        ids = ids.repeat_interleave(len(features), dim=0)
+        mask = (ids != pad).long()
+        with torch.inference_mode():
+            embedded = self._net.get_input_embeddings()(ids)
+            is_image = (ids == self._net.config.image_token_id).unsqueeze(-1)
+            embedded = embedded.masked_scatter(is_image, features.repeat(len(prompts), 1, 1).to(embedded.dtype))
+            encoded = self._net.get_encoder()(attention_mask=mask, inputs_embeds=embedded)
+            options = {**self._generation, **generation}
+            generated = self._net.generate(encoder_outputs=encoded, attention_mask=mask, **options)
         texts = self._processor.batch_decode(generated, skip_special_tokens=False)
         # An answer at the limit ends in </s> all the same, the model's configuration forces it; so count.
+        lengths = (generated != pad).sum(dim=1).tolist()
         limit = self._generation["max_new_tokens"]
-        lengths = (generated != self._processor.tokenizer.pad_token_id).sum(dim=1).tolist()
-        return [_Generated(text, cut_off=length > limit) for text, length in zip(texts, lengths, strict=True)]
+        answers = [_Generated(text, cut_off=length > limit) for text, length in zip(texts, lengths, strict=True)]
+        return [answers[start : start + len(features)] for start in range(0, len(answers), len(features))]
+
+    def _prompt_ids(self, prompt: str) -> Any:
+        """Token ids of a prompt with the places of the image's tokens, shape ``(1, n)``."""
+        from PIL import Image
+
+        if prompt not in self._prompts:
+            blank = Image.fromarray(_blank().image)
+            ids = self._processor(text=[prompt], images=[blank], return_tensors="pt")["input_ids"].to(self.device)
+            if prompt.startswith(GROUNDING):  # there is no end of phrases
+                return ids
+            self._prompts[prompt] = ids
+        return self._prompts[prompt]
 
 
 def _load(folder: str, device: str, dtype: Any) -> tuple[Any, Any]:
