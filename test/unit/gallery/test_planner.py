@@ -25,10 +25,16 @@ def free_place(number: int, across: float, up: float) -> tuple[float, float]:
     return x1 + margin + across * (x2 - x1 - 2 * margin), y1 + margin + up * (y2 - y1 - 2 * margin)
 
 
-places = st.builds(free_place, st.integers(0, len(WORLD.rooms) - 1), st.floats(0, 1), st.floats(0, 1))
+def doorway(number: int, across: float, through: float) -> tuple[float, float]:
+    x, y = WORLD.doors[number].centre
+    return x + 0.24 * across, y + 0.3 * through
 
 
-@settings(deadline=None)
+doorways = st.builds(doorway, st.integers(0, len(WORLD.doors) - 1), st.floats(-1, 1), st.floats(-1, 1))
+places = doorways | st.builds(free_place, st.integers(0, len(WORLD.rooms) - 1), st.floats(0, 1), st.floats(0, 1))
+
+
+@settings(deadline=None, max_examples=300)
 @given(places, places)
 def test_every_free_place_is_reached_without_touching_a_wall(
     start: tuple[float, float], goal: tuple[float, float]
@@ -53,6 +59,15 @@ def test_the_way_to_another_room_leads_through_both_doors() -> None:
     # From the kitchen (door at x = 2) to the living room (door at x = 6), along the corridor.
     path = Planner(WORLD).plan((2.0, 6.0), (6.0, 6.0))
     np.testing.assert_allclose(path, [(2.0, 5.2), (2.0, 4.4), (6.0, 4.4), (6.0, 5.2), (6.0, 6.0)])
+
+
+def test_a_goal_in_a_doorway_is_reached_from_both_sides() -> None:
+    planner = Planner(WORLD)
+    assert planner.plan((6.0, 6.0), (6.0, 4.82))[-1] == (6.0, 4.82)
+    # From the corridor's far end not along the wall, but by way of the point before the door.
+    path = planner.plan((0.8, 3.6), (6.02, 4.82))
+    np.testing.assert_allclose(path, [(6.0, 4.4), (6.02, 4.82)])
+    assert planner.plan((6.02, 4.82), (0.8, 3.6))[-1] == (0.8, 3.6)
 
 
 def test_goals_outside_and_in_walls_are_told_apart() -> None:
