@@ -282,7 +282,7 @@ class GalleryConfig:
     things: int = _param(40, "pictures in a generated building", low=0, high=2000)
     laps: int = _param(3, "tours through a generated building; things move in between", low=1, high=100)
     tour: bool = _param(True, "drive the tour; false: stand at its start until a goal comes")
-    speed: float = _param(1.0, "simulated seconds in a real one", low=0.01, high=100.0)
+    speed: float = _param(1.0, "simulated seconds in a real one", low=0.01, high=100.0, live=True)
     start_s: float = _param(0.0, "simulated time at the start, since 1970", unit="s", low=0.0, high=4e9)
     wait_for_subscribers_s: float = _param(
         0.0, "hold the start until camera and pose are subscribed to, at most this long", unit="s", low=0.0, high=3600.0
