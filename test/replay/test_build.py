@@ -21,7 +21,7 @@ from bag_drive import (
     stamp_ns,
     write_recording,
 )
-from ros_messages import camera_info, compressed_image, text, write_bag
+from ros_messages import camera_info, compressed_image, image, pose_with_covariance, text, write_bag
 
 from vlkng_ros.building.rotation import turn_between_rad
 from vlkng_ros.cli import main
@@ -186,6 +186,16 @@ def test_keyframes_are_chosen_as_the_parameters_say(tmp_path: Path) -> None:
     assert 6 <= len(keyframes(db)) <= 8
 
 
+def with_poses(
+    xyz: tuple[float, float, float], quaternion: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0)
+) -> list[tuple[str, int, object]]:
+    """The drive with every SLAM pose replaced."""
+    return [
+        (topic, received, pose_with_covariance(received, xyz, quaternion) if topic == "/pose" else message)
+        for topic, received, message in messages()
+    ]
+
+
 def without(*topics: str) -> list[tuple[str, int, object]]:
     return [item for item in messages() if item[0] not in topics]
 
@@ -193,6 +203,16 @@ def without(*topics: str) -> list[tuple[str, int, object]]:
 @pytest.mark.parametrize(
     ("content", "more", "says"),
     [
+        (
+            with_poses((float("nan"), 0.0, 0.0)),
+            [],
+            "/pose: pose in 'map': (nan, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0) holds NaN",
+        ),
+        (
+            with_poses((1.0, 0.0, 0.0), (0.0, 0.0, 0.0, 3.0)),
+            [],
+            "/pose: pose in 'map': quaternion (0.0, 0.0, 0.0, 3.0)",
+        ),
         (without("/camera/image_raw"), [], "the bag holds no images (sensor_msgs/msg/Image or"),
         (without("/pose", "/initialpose"), [], "is /odom in the map's frame? Then name it: --pose"),
         (without("/pose"), [], "the bag does not say where the robot was"),
@@ -254,8 +274,6 @@ def test_one_picture_in_two_forms_is_one_camera(tmp_path: Path) -> None:
 
 
 def test_bad_messages_are_counted_and_the_others_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from ros_messages import image, pose_with_covariance
-
     bag, db = tmp_path / "bag", tmp_path / "memory.db"
     bad = [
         ("/pose", stamp_ns(3.05), pose_with_covariance(stamp_ns(3.0), (float("nan"), 0.0, 0.0))),

@@ -160,6 +160,8 @@ def _require_keyframe(bag: Bag, topics: ChosenTopics, config: BuilderConfig) -> 
             selector.flush()
         elif isinstance(event.item, BagMessage):
             selector.add_frame(event.stamp_ns, event.item)
+        elif event.kind == "refused":
+            selector.buffer.refuse("not_a_pose", str(event.item))
         elif isinstance(event.item, Pose):
             (selector.add_pose if event.kind == "pose" else selector.add_odometry)(event.stamp_ns, event.item)
         while (taken := selector.take()) is not None:

@@ -42,6 +42,7 @@ def run(args: argparse.Namespace) -> int:
 def describe(reader: MemoryReader, path: Path, top: int) -> dict[str, Any]:
     """Everything that ``inspect`` says, as JSON values."""
     stats = reader.stats()
+    labels, kinds = _labels_and_kinds(reader)
     folder = path.with_suffix(".frames")
     pictures = [entry.stat().st_size for entry in folder.rglob("*.jpg")] if folder.is_dir() else []
     return {
@@ -60,8 +61,8 @@ def describe(reader: MemoryReader, path: Path, top: int) -> dict[str, Any]:
             for one in stats.sessions
         ],
         "views": dict(stats.entities),
-        "kinds": _kinds(reader),
-        "top_labels": dict(_labels(reader).most_common(max(0, top))),
+        "kinds": {view: dict(found.most_common()) for view, found in kinds.items()},
+        "top_labels": dict(labels.most_common(max(0, top))),
         "encoder": stats.encoder_id,
         "bytes": stats.bytes,
         "bytes_an_observation": round(stats.bytes / stats.observations) if stats.observations else None,
@@ -71,19 +72,17 @@ def describe(reader: MemoryReader, path: Path, top: int) -> dict[str, Any]:
     }
 
 
-def _labels(reader: MemoryReader) -> Counter[str]:
+def _labels_and_kinds(reader: MemoryReader) -> tuple[Counter[str], dict[str, Counter[str]]]:
+    """How often each label was given (in the first view: all views share the observations), and kinds by view."""
     labels: Counter[str] = Counter()
-    for view in reader.views()[:1]:
+    kinds: dict[str, Counter[str]] = {}
+    for view in reader.views():
+        kinds[view] = Counter()
         for entity in reader.entities(view):
-            labels.update(entity.labels)
-    return labels
-
-
-def _kinds(reader: MemoryReader) -> dict[str, dict[str, int]]:
-    return {
-        view: dict(Counter(entity.kind.value for entity in reader.entities(view)).most_common())
-        for view in reader.views()
-    }
+            kinds[view][entity.kind.value] += 1
+            if len(kinds) == 1:
+                labels.update(entity.labels)
+    return labels, kinds
 
 
 def _health(path: Path) -> str:
