@@ -13,11 +13,12 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vlkng_ros.memory.column import Column
 from vlkng_ros.memory.dense_index import DenseIndex
 from vlkng_ros.memory.statements import statement
 from vlkng_ros.memory.words import near_spellings
@@ -96,9 +97,9 @@ class TextIndex:
         self._counts: list[array[int]] = []
         self._short: dict[int, array[int]] = {}
         self._denied: dict[int, array[int]] = {}
-        self._mention_slots = _Column(np.int32)
-        self._mention_frames = _Column(np.int32)
-        self._mention_caption = _Column(np.bool_)
+        self._mention_slots = Column(np.int32)
+        self._mention_frames = Column(np.int32)
+        self._mention_caption = Column(np.bool_)
         self._by_slot = np.zeros(0, dtype=np.int64)
         """Base of the inverted mentions: ``slot << 32 | frame`` sorted; what came later is scanned."""
         self._inverted = 0
@@ -358,9 +359,10 @@ class TextIndex:
 
     def texts_of(self, frame: int) -> NDArray[np.int32]:
         """Slots of the texts of one keyframe, in the order they were said."""
-        frames = self._mention_frames.view()
-        low, high = np.searchsorted(frames, [frame, frame + 1])
-        return np.asarray(self._mention_slots.view()[low:high], dtype=np.int32)
+        frames: NDArray[np.int32] = self._mention_frames.view()
+        slots: NDArray[np.int32] = self._mention_slots.view()
+        low, high = np.searchsorted(frames, [frame, frame + 1]).tolist()
+        return slots[low:high]
 
     def slot_of(self, text_id: int) -> int | None:
         """Slot of a stored text, or None where no keyframe mentions it."""
@@ -373,29 +375,3 @@ def _below(slots: array[int] | None, limit: int) -> NDArray[np.int32]:
         return _NONE
     view = np.frombuffer(slots, dtype=np.int32)
     return view[: int(np.searchsorted(view, limit))].copy()
-
-
-ScalarT = TypeVar("ScalarT", bound=np.generic)
-
-
-class _Column(Generic[ScalarT]):
-    """A growing array; ``view`` is what it holds, without a copy."""
-
-    def __init__(self, dtype: type[ScalarT]) -> None:
-        self._data: NDArray[ScalarT] = np.zeros(1024, dtype=dtype)
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    def extend(self, values: NDArray[ScalarT]) -> None:
-        needed = self._count + len(values)
-        if needed > len(self._data):
-            grown = np.zeros(max(needed, 2 * len(self._data)), dtype=self._data.dtype)
-            grown[: self._count] = self._data[: self._count]
-            self._data = grown
-        self._data[self._count : needed] = values
-        self._count = needed
-
-    def view(self) -> NDArray[ScalarT]:
-        return self._data[: self._count]
