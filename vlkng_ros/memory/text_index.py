@@ -362,7 +362,8 @@ class TextIndex:
         frames: NDArray[np.int32] = self._mention_frames.view()
         slots: NDArray[np.int32] = self._mention_slots.view()
         low, high = np.searchsorted(frames, [frame, frame + 1]).tolist()
-        return slots[low:high]
+        said: NDArray[np.int32] = slots[low:high]
+        return said
 
     def slot_of(self, text_id: int) -> int | None:
         """Slot of a stored text, or None where no keyframe mentions it."""

@@ -140,8 +140,8 @@ def test_no_more_keyframes_than_asked_for(ask: Ask) -> None:
 @pytest.mark.parametrize("as_of_s", [30, 52, 70, 95, 118])
 @pytest.mark.parametrize(
     "question",
-    ["Where is the nearest fire hydrant?", "When did you see a sofa?", "Did you see an elevator?", "How many turns did you make?",
-     "Where can I sit?", "When did you enter the building?", "Where is the elephant?"],
+    ["Where is the nearest fire hydrant?", "When did you see a sofa?", "Did you see an elevator?",
+     "How many turns did you make?", "Where can I sit?", "When did you enter the building?", "Where is the elephant?"],
 )  # fmt: skip
 def test_asking_as_of_then_is_asking_the_memory_of_then(
     tmp_path: Path, drive: Path, as_of_s: int, question: str

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 from captioned_drives import SECOND
 from hypothesis import given
@@ -98,4 +100,4 @@ def test_peaks_are_apart_and_best_first(values: list[float], limit: int) -> None
     assert len(found.frames) <= limit
     assert found.scores.tolist() == sorted(found.scores.tolist(), reverse=True)
     frames = sorted(found.frames.tolist())
-    assert all(b - a > 4 for a, b in zip(frames, frames[1:], strict=False))
+    assert all(b - a > 4 for a, b in itertools.pairwise(frames))
