@@ -172,7 +172,7 @@ class MemoryReader:
         return read_mentions(self._connection, self._reading, after_keyframe_id, keyframe_ids)
 
     def image(self, keyframe_id: int) -> bytes | None:
-        """The JPEG of a keyframe, or None where none is kept."""
+        """The JPEG of a keyframe, or None where none is kept, or it was forgotten this moment."""
         with self._reading():
             kept = self._one("SELECT image FROM keyframe WHERE id = ?", keyframe_id)
         return self._images.read(keyframe_id) if kept else None

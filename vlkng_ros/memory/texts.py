@@ -82,6 +82,25 @@ class TextStore:
         self._connection.executemany("INSERT INTO text_vector (encoder, text, vector) VALUES (?, ?, ?)", vectors)
         return last_id
 
+    def missing(self, encoder: int | None, limit: int) -> list[tuple[int, bytes]]:
+        """Ids and new vectors of stored strings that this encoder has not embedded, at most ``limit``."""
+        if self._encoder is None:
+            return []
+        query = (
+            "SELECT id, text FROM text WHERE id NOT IN (SELECT text FROM text_vector WHERE encoder = ?) "
+            "ORDER BY id LIMIT ?"
+        )
+        rows = self._connection.execute(query, (encoder, limit)).fetchall()
+        if not rows:
+            return []
+        vectors = self._encoder.encode([text for _, text in rows])
+        return [(number, pack_vector(vector)) for (number, _), vector in zip(rows, vectors, strict=True)]
+
+    def add_vectors(self, vectors: Sequence[tuple[int, bytes]], encoder: int | None) -> None:
+        """Store vectors of strings that are there already, inside a transaction."""
+        insert = "INSERT INTO text_vector (encoder, text, vector) VALUES (?, ?, ?)"
+        self._connection.executemany(insert, [(encoder, number, vector) for number, vector in vectors])
+
     def _remember(self, text: str, number: int) -> None:
         if len(text) <= MAX_CACHED_LENGTH:
             if len(self._numbers) >= MAX_CACHED:

@@ -230,6 +230,19 @@ class MemoryWriter:
             store.checkpoint()
         return summary
 
+    def embed_missing(self, limit: int = 1_000) -> int:
+        """Embed texts that have no vector by this writer's encoder, oldest first; returns how many were.
+
+        There are some after a memory was written without an encoder or with another one. One operation a call.
+        """
+        store = self._store
+        with store.using():
+            missing = store.texts.missing(store.head.encoder, limit)
+            if missing:
+                with store.operation() as head:
+                    store.texts.add_vectors(missing, head.encoder)
+            return len(missing)
+
     def pending(self, limit: int = 100) -> list[Keyframe]:
         """Keyframes that are not described yet, oldest first."""
         store = self._store

@@ -33,8 +33,11 @@ def integrity(path: Path) -> str:
         connection.close()
 
 
-def check_whole(reader: MemoryReader) -> None:
-    """Facts and views agree, to the last observation, and every image that is mentioned is there."""
+def check_whole(reader: MemoryReader, images: bool = True) -> None:
+    """Facts and views agree, to the last observation, and every image that is mentioned is there.
+
+    Images are not part of a snapshot: what is forgotten meanwhile is gone at once.
+    """
     described = set()
     for keyframe in reader.keyframes(reader.frames().ids.tolist()):
         observations = {o.observation_id for o in reader.observations(keyframe.keyframe_id)}
@@ -42,7 +45,7 @@ def check_whole(reader: MemoryReader) -> None:
         seen = reader.entities_in("proximity", keyframe.keyframe_id).keys() if "proximity" in reader.views() else set()
         assert seen in (set(), observations), "an operation is half there"
         image = reader.image(keyframe.keyframe_id)
-        assert (image is not None) == keyframe.has_image
+        assert (image is not None) == keyframe.has_image or not images
         assert image is None or (image.startswith(b"\xff\xd8") and image.endswith(b"\xff\xd9"))
     assert reader.stats().observations == len(described)
     for entity in reader.entities("proximity") if "proximity" in reader.views() else ():
