@@ -61,9 +61,16 @@ class BuilderHealth:
     def _about_images(self, now_s: float) -> list[Problem]:
         silent_s = self._images.rate.silent_s(now_s, self._since_s)
         if silent_s < SILENT_S:
-            return []
+            return self._about_camera_info(now_s)
         image = self._images.image
         return [Problem("no_image", f"no image received on {image.topic} for {silent_s:.0f} s: {image.why_silent()}")]
+
+    def _about_camera_info(self, now_s: float) -> list[Problem]:
+        info, for_s = self._images.camera_info, now_s - self._since_s
+        if info.received or for_s < SILENT_S:
+            return []
+        text = f"camera_info: no message on {info.topic} for {for_s:.0f} s ({info.why_silent()}); "
+        return [Problem("no_camera_info", text + "object positions stay at the robot's pose until it arrives")]
 
     def _about_poses(self, now_s: float) -> list[Problem]:
         found = []
@@ -120,6 +127,7 @@ class BuilderHealth:
             "receive to enqueue p99 [ms]": self._images.image.delays.percentile_ms(99),
             "callback CPU p99 [ms]": self._images.callback_cpu.percentile_ms(99),
             "model latency [s]": builder.last_latency_s,
+            "keyframes moved with the map": builder.counts["corrected"],
             "last error": builder.last_error or recorder.last_error,
         }
         if self._worker is not None:

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rclpy.callback_groups import ReentrantCallbackGroup
 from std_msgs.msg import String
 
 from vlkng_ros.building.camera_mount import camera_in_base
@@ -23,9 +24,11 @@ from vlkng_ros.config import BuilderConfig
 from vlkng_ros.memory import MemoryWriter
 from vlkng_ros.msg import Stored
 from vlkng_ros.nodes.builder_health import BuilderHealth
+from vlkng_ros.nodes.forget_service import ForgetService
 from vlkng_ros.nodes.image_input import ImageInput
 from vlkng_ros.nodes.images import rgb_of
 from vlkng_ros.nodes.managed_node import ManagedNode
+from vlkng_ros.nodes.map_input import MapInput
 from vlkng_ros.nodes.messages import stamp_ns_of, time_of
 from vlkng_ros.nodes.object_markers import ObjectMarkers
 from vlkng_ros.nodes.parameters import NodeParameters
@@ -33,6 +36,7 @@ from vlkng_ros.nodes.pose_input import PoseInput
 from vlkng_ros.nodes.running import log_to_ros, run_node
 from vlkng_ros.nodes.subscriptions import keep_last
 from vlkng_ros.nodes.transforms import TfPoses, Transforms, open_transforms
+from vlkng_ros.nodes.waiting import Waiter
 from vlkng_ros.perception import PerceptionWorker
 from vlkng_ros.types import Keyframe, Pose
 
@@ -61,6 +65,7 @@ class BuilderNode(ManagedNode):
         self._recorder: KeyframeRecorder | None = None
         self._images: ImageInput | None = None
         self._poses: PoseInput | None = None
+        self._map: MapInput | None = None
         self._health: BuilderHealth | None = None
         self._markers: ObjectMarkers | None = None
         self._current_map: Any = None
@@ -69,6 +74,8 @@ class BuilderNode(ManagedNode):
         self._stopping = threading.Event()
         self._inbox = Inbox()
         self._mender = self.create_timer(1.0, self._mend, clock=self.steady_clock)
+        group = ReentrantCallbackGroup()
+        self._forget = ForgetService(self, lambda: self._writer, Waiter(self, group), group)
         self.start()
 
     @property
@@ -132,6 +139,8 @@ class BuilderNode(ManagedNode):
                 on_odometry=lambda stamp_ns, pose: self._inbox.put(Event("odometry", stamp_ns, pose)),
                 on_refused=lambda text: self._inbox.put(Event("refused", 0, text)),
             )
+            if config.pose.follow_map:
+                self._map = MapInput(self, lambda vertices: self._inbox.put(Event("graph", 0, vertices)))
         self._images = ImageInput(
             self,
             config.camera,
@@ -144,7 +153,7 @@ class BuilderNode(ManagedNode):
 
     def deactivate(self) -> None:
         """Stop receiving, and store what had arrived. What the model has not described stays pending."""
-        for source in (self._images, self._poses):
+        for source in (self._images, self._poses, self._map):
             if source is not None:
                 source.destroy()
         self._stopping.set()
@@ -156,7 +165,7 @@ class BuilderNode(ManagedNode):
         if self._current_map is not None:
             self.destroy_publisher(self._current_map)
             self._current_map = None
-        self._images = self._poses = self._thread = self._health = self._recorder = self._markers = None
+        self._images = self._poses = self._map = self._thread = self._health = self._recorder = self._markers = None
 
     def cleanup(self) -> None:
         """Let go of the model and the memory."""
@@ -244,10 +253,9 @@ class BuilderNode(ManagedNode):
     # ------------------------------------------------------------------------------------------ timers and status
 
     def _mend(self) -> None:
-        if self._images is not None:
-            self._images.mend()
-        if self._poses is not None:
-            self._poses.mend()
+        for source in (self._images, self._poses, self._map):
+            if source is not None:
+                source.mend()
 
     def _on_parameters(self) -> None:
         if self._recorder is not None:

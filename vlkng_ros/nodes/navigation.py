@@ -19,7 +19,9 @@ from unique_identifier_msgs.msg import UUID
 from vlkng_ros.building.rotation import turn_between_rad
 from vlkng_ros.config import NavigationConfig
 from vlkng_ros.msg import Navigation as Report
+from vlkng_ros.nodes.goals import Goal, apart
 from vlkng_ros.nodes.messages import pose_stamped
+from vlkng_ros.nodes.path_check import PathCheck
 from vlkng_ros.nodes.waiting import Waiter
 from vlkng_ros.srv import CancelNavigation
 from vlkng_ros.types import Pose
@@ -41,14 +43,6 @@ FINAL = frozenset(
         Report.STATE_REFUSED,
     )
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """Where to drive: a planar base pose, and the keyframe it comes from."""
-
-    pose: Pose
-    keyframe_id: int
 
 
 @dataclass(slots=True)
@@ -105,6 +99,7 @@ class Navigation:
             return
         self._action_type = NavigateToPose
         self._client = ActionClient(node, NavigateToPose, config().action, callback_group=group)
+        self._path_check = PathCheck(node, waiter, group)
 
     @property
     def state(self) -> int:
@@ -119,11 +114,12 @@ class Navigation:
         Args:
             goals: best first; no more than ``max_attempts`` are tried.
         """
-        drive = _Drive(_apart(goals, self._config().arrived_distance_m)[: self._config().max_attempts])
+        config = self._config()
+        drive = _Drive(apart(goals, config.arrived_distance_m, config.arrived_angle_rad)[: config.max_attempts])
         before, self._current = self._current, drive
         self._node.executor.create_task(self._drive, drive, before)
-        config = self._config()
-        longest_s = config.server_wait_s + (config.response_wait_s + 1.0) * (len(drive.goals) + 1)
+        each_s = config.response_wait_s * (3 if config.check_path else 1) + 1.0
+        longest_s = config.server_wait_s + each_s * (len(drive.goals) + 1)
         await self._waiter.done(drive.decided, longest_s)
         return self._report(drive)
 
@@ -152,6 +148,7 @@ class Navigation:
         """Free the action client."""
         if self._client is not None:
             self._client.destroy()
+            self._path_check.destroy()
             self._client = None
 
     async def _end(self, drive: _Drive, state: int, message: str) -> tuple[int, str]:
@@ -227,6 +224,10 @@ class Navigation:
     async def _try(self, drive: _Drive, goal: Goal) -> tuple[int, str]:
         """Send one goal and follow it to its end."""
         config = self._config()
+        if config.check_path:
+            why = await self._path_check.why_unreachable(goal.pose, config.response_wait_s)
+            if why:
+                return Report.STATE_REJECTED, f"pose of keyframe {goal.keyframe_id}: {why}"
         request = self._action_type.Goal()
         request.pose = pose_stamped(goal.pose, self._node.get_clock().now().nanoseconds)
         drive.feedback = None
@@ -348,12 +349,3 @@ def _cancel_if_accepted(sent: Future) -> None:
     handle = sent.result()
     if handle is not None and handle.accepted:
         handle.cancel_goal_async()
-
-
-def _apart(goals: Sequence[Goal], distance_m: float) -> list[Goal]:
-    """The goals without those next to an earlier one: what Nav2 cannot reach there it cannot reach here."""
-    kept: list[Goal] = []
-    for goal in goals:
-        if all(goal.pose.distance_m(other.pose) > distance_m for other in kept):
-            kept.append(goal)
-    return kept

@@ -18,11 +18,12 @@ from vlkng_ros.errors import InvalidInputError
 from vlkng_ros.memory import MemoryReader, open_encoder
 from vlkng_ros.msg import Navigation as Report
 from vlkng_ros.nodes.answer_messages import answer_markers, fill
+from vlkng_ros.nodes.goals import goals_of
 from vlkng_ros.nodes.managed_node import ManagedNode
 from vlkng_ros.nodes.marker_shapes import ShownMarkers
 from vlkng_ros.nodes.memory_thread import MemoryThread
 from vlkng_ros.nodes.messages import pose_from, pose_stamped, window_of
-from vlkng_ros.nodes.navigation import Goal, Navigation
+from vlkng_ros.nodes.navigation import Navigation
 from vlkng_ros.nodes.parameters import NodeParameters
 from vlkng_ros.nodes.pose_input import PoseInput
 from vlkng_ros.nodes.requests import RequestError, Requests
@@ -184,11 +185,8 @@ class QueryNode(ManagedNode):
             response.navigation_state, response.navigation_message = Report.STATE_REFUSED, refusal
             self.get_logger().info(f"no goal sent: {refusal}")
             return
-        goals = [
-            Goal(ranked.keyframe.base_pose.on_floor(), ranked.keyframe.keyframe_id)
-            for ranked in answer.keyframes
-            if ranked.keyframe.map_id == answer.goal_map_id
-        ]
+        navigation = self.config.navigation
+        goals = goals_of(answer, approach=navigation.approach, standoff_m=navigation.standoff_m)
         report = await self._navigation.go(goals)
         response.navigation_id = report.navigation_id
         response.navigation_state = report.state
