@@ -6,7 +6,7 @@ import contextlib
 import threading
 
 import rclpy
-from nav2_msgs.action import NavigateToPose
+from nav2_msgs.action import ComputePathToPose, NavigateToPose
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor, ShutdownException
@@ -88,6 +88,35 @@ class FakeNav2(Node):
 
     def destroy_node(self) -> None:
         self._go_on.set()
+        self._server.destroy()
+        super().destroy_node()
+
+
+class FakePlanner(Node):
+    """A planner that finds a way only to where x is below ``reach_m``."""
+
+    def __init__(self, reach_m: float) -> None:
+        super().__init__("planner_server")
+        self.asked: list[float] = []
+        self._reach_m = reach_m
+        self._server = ActionServer(self, ComputePathToPose, "compute_path_to_pose", self._execute)
+
+    def arrive(self) -> None:
+        """It drives nowhere."""
+
+    def _execute(self, handle):
+        x = handle.request.goal.pose.position.x
+        self.asked.append(x)
+        result = ComputePathToPose.Result()
+        if x < self._reach_m:
+            result.path.poses = [handle.request.goal]
+            handle.succeed()
+        else:
+            result.error_code, result.error_msg = 209, "goal is behind a wall"
+            handle.abort()
+        return result
+
+    def destroy_node(self) -> None:
         self._server.destroy()
         super().destroy_node()
 

@@ -2,7 +2,7 @@ import threading
 
 import pytest
 from clients import Caller
-from fake_nav2 import ABORT, DEAF, HANG, REACH, REJECT, FakeNav2, Nav2InThread
+from fake_nav2 import ABORT, DEAF, HANG, REACH, REJECT, FakeNav2, FakePlanner, Nav2InThread
 from rclpy.node import Node
 from remembered import make_memory
 from running_nodes import overrides
@@ -206,6 +206,26 @@ def test_other_questions_are_answered_while_nav2_does_not_reply(driving):
     reply = driving.go()
     assert driving.caller.ask("Where is the blue ball?").position.pose.position.x == pytest.approx(41.0)
     assert driving.states(reply.navigation_id)[-1] == Navigation.STATE_ACTIVE
+
+
+def test_a_goal_without_a_way_is_passed_over_before_the_robot_sets_off(driving):
+    nav2 = driving.nav2(REACH)
+    driving._servers.append(Nav2InThread(FakePlanner(reach_m=50.0)))
+    driving.start(navigation__check_path=True)
+    driving.robot.until(lambda: driving.query._navigation._path_check._client.server_is_ready(), "the planner")
+    # The red ball was last seen at x = 61 m, behind the wall, and before that at x = 1 m.
+    reply = driving.go("Where did you last see the red ball?")
+    driving.until(reply.navigation_id, Navigation.STATE_SUCCEEDED)
+    retry = driving.until(reply.navigation_id, Navigation.STATE_RETRYING)
+    assert "the planner finds no way there: goal is behind a wall" in retry.message
+    assert all(goal.pose.pose.position.x < 50.0 for goal in nav2.goals)
+
+
+def test_a_planner_that_is_absent_forbids_nothing(driving):
+    driving.nav2(REACH)
+    driving.start(navigation__check_path=True)
+    reply = driving.go()
+    driving.until(reply.navigation_id, Navigation.STATE_SUCCEEDED)
 
 
 # ------------------------------------------------------------------------------------------ which map
