@@ -115,7 +115,8 @@ class PoseConfig:
         high=100.0,
     )
     follow_map: bool = _param(
-        True, "move keyframes when SLAM Toolbox's pose graph moves, with pose.source=topic (slam_toolbox/graph_visualization)"
+        True,
+        "move keyframes when SLAM Toolbox's pose graph moves, with pose.source=topic (slam_toolbox/graph_visualization)",
     )
 
 
@@ -236,7 +237,21 @@ class AssociationConfig:
 class RetrievalConfig:
     """How questions are answered."""
 
-    preset: str = _param("hybrid", "retrieval preset", choices=("hybrid",), live=True)
+    preset: str = _param(
+        "hybrid",
+        "how keyframes are found: ours, or as a paper does it",
+        choices=(
+            "hybrid",
+            "vlkng-gr",
+            "vlkng-ger",
+            "vlkng-full",
+            "vlkng-cwgr",
+            "embodied-lgr",
+            "vgent",
+            "egograph",
+        ),
+        live=True,
+    )
     max_keyframes: int = _param(5, "keyframes returned with an answer", low=1, high=100, live=True)
     min_confidence: float = _param(0.35, "below it the answer is 'I have not seen ...'", low=0.0, high=1.0, live=True)
     timeout_s: float = _param(10.0, "longest a question may take", unit="s", low=0.1, high=600.0, live=True)
@@ -256,9 +271,13 @@ class NavigationConfig:
     )
     arrived_angle_rad: float = _param(0.5, "and turned by less than this", unit="rad", low=0.0, high=math.pi, live=True)
     approach: bool = _param(
-        False, "drive up to the object and face it, where its position is known; else to where it was seen from", live=True
+        False,
+        "drive up to the object and face it, where its position is known; else to where it was seen from",
+        live=True,
     )
-    standoff_m: float = _param(1.0, "distance kept from an object that is approached", unit="m", low=0.1, high=10.0, live=True)
+    standoff_m: float = _param(
+        1.0, "distance kept from an object that is approached", unit="m", low=0.1, high=10.0, live=True
+    )
     check_path: bool = _param(
         False, "ask the planner (compute_path_to_pose) whether there is a way before a goal is sent", live=True
     )
@@ -337,7 +356,11 @@ class BagPlayerConfig:
     rate: float = _param(1.0, "recorded seconds in a real one", low=0.001, high=1000.0)
     loop: bool = _param(False, "start again at the end")
     wait_for_subscribers_s: float = _param(
-        3.0, "hold the start until the bag's topics are subscribed to, at most this long", unit="s", low=0.0, high=3600.0
+        3.0,
+        "hold the start until the bag's topics are subscribed to, at most this long",
+        unit="s",
+        low=0.0,
+        high=3600.0,
     )
 
 
