@@ -3,11 +3,13 @@
 from vlkng_ros.memory.reader import MemoryReader
 from vlkng_ros.memory.rows import (
     Changes,
+    Crop,
     ForgetSummary,
     KeyframeTable,
     MemoryStats,
     Mention,
     Session,
+    Span,
     StoredText,
 )
 from vlkng_ros.memory.text_encoder import open_encoder
@@ -15,6 +17,7 @@ from vlkng_ros.memory.writer import MemoryWriter
 
 __all__ = [
     "Changes",
+    "Crop",
     "ForgetSummary",
     "KeyframeTable",
     "MemoryReader",
@@ -22,6 +25,7 @@ __all__ = [
     "MemoryWriter",
     "Mention",
     "Session",
+    "Span",
     "StoredText",
     "open_encoder",
 ]

@@ -46,7 +46,7 @@ class LiveViews:
 
         ``advance`` is called with 1 after each.
         """
-        behind = self._behind(self._store.head.revision)
+        behind = self._behind(self._store.head.description)
         if behind:
             logger.info("%s: associating %d keyframes that were described before", self._store.path, len(behind))
         for keyframe_id in behind:
@@ -77,6 +77,9 @@ class LiveViews:
         store = self._store
         scene = self._scene(keyframe_id)
         behind = [(associator, view) for associator, view in self._live if view.associated < scene.described]
+        for _, view in behind:
+            if scene.visual_encoder:
+                view.look_with(scene.visual_encoder)
         decided = [associator.assign(scene.keyframe, scene.observations, view) for associator, view in behind]
         results: list[tuple[LiveView, Staged]] = []
         with store.operation() as head:
@@ -94,9 +97,9 @@ class LiveViews:
 
     def _scene(self, keyframe_id: int) -> Scene:
         keyframe = self._store.keyframes.keyframes([keyframe_id])[0]
-        query = "SELECT described, first_observation FROM keyframe WHERE id = ?"
-        described, first = self._store.connection.execute(query, (keyframe_id,)).fetchone()
-        return Scene(keyframe, self._store.keyframes.observations(keyframe_id), described, first)
+        query = "SELECT described, first_observation, visual_encoder FROM keyframe WHERE id = ?"
+        described, first, encoder = self._store.connection.execute(query, (keyframe_id,)).fetchone()
+        return Scene(keyframe, self._store.keyframes.observations(keyframe_id), described, first, encoder or 0)
 
     def _entities_in(self, keyframe_id: int) -> tuple[Entity, ...]:
         query = (

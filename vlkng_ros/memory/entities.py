@@ -80,6 +80,11 @@ class KnownEntity:
         return self.folded.seen_from_m
 
     @property
+    def first_seen_ns(self) -> int:
+        """Time of the earliest keyframe that showed it."""
+        return self.folded.first_seen_ns
+
+    @property
     def last_seen_ns(self) -> int:
         """Time of the latest keyframe that showed it."""
         return self.folded.last_seen_ns

@@ -41,6 +41,7 @@ _TERM_USES = (
     "SELECT predicate FROM relation",
     "SELECT backend FROM keyframe WHERE backend IS NOT NULL",
     "SELECT model FROM keyframe WHERE model IS NOT NULL",
+    "SELECT visual_encoder FROM keyframe WHERE visual_encoder IS NOT NULL",
 )
 
 
@@ -112,11 +113,11 @@ class Forgetting:
         execute(f"UPDATE keyframe SET image = 0, revision = ? WHERE id IN {touched}", (self._revision,))
         execute(f"INSERT INTO tombstone SELECT ?, ?, 0, id FROM {GONE_KEYFRAME}", (self._revision, KEYFRAME))
         spans = (
-            f"SELECT id FROM span s WHERE EXISTS (SELECT 1 FROM {TOUCHED_KEYFRAME} t "
-            "WHERE t.id BETWEEN s.first_keyframe AND s.last_keyframe)"
+            "SELECT id FROM span WHERE EXISTS "
+            f"(SELECT 1 FROM json_each(span.keyframes) WHERE value IN (SELECT id FROM {TOUCHED_KEYFRAME}))"
         )
+        # A summary may speak of what was forgotten, and there is no telling.
         for (number,) in execute(spans).fetchall():
-            # A summary may speak of what was forgotten, and there is no telling.
             execute("DELETE FROM span WHERE id = ?", (number,))
             self._bury(SPAN, number)
         return keyframes, max(images, 0)

@@ -32,7 +32,8 @@ class LiveView:
         self.name = name
         self.number = 0
         self.associated = 0
-        """Revision of the newest description that this view has associated."""
+        """Number of the newest description that this view has associated."""
+        self._visual_encoder = 0
         self._connection = connection
         self._catalogs = catalogs
         self._vocabulary = vocabulary
@@ -108,8 +109,15 @@ class LiveView:
             return loaded
         return found
 
+    def look_with(self, visual_encoder: int) -> None:
+        """From now on appearances are those by this encoder (its term); those by another one are not known."""
+        if visual_encoder != self._visual_encoder:
+            self._visual_encoder = visual_encoder
+            self._records.clear()
+
     def _appearance(self, key: int) -> FloatArray | None:
-        row = self._connection.execute("SELECT total FROM entity_appearance WHERE entity = ?", (key,)).fetchone()
+        query = "SELECT total FROM entity_appearance WHERE entity = ? AND encoder = ?"
+        row = self._connection.execute(query, (key, self._visual_encoder)).fetchone()
         return None if row is None else unit(np.frombuffer(row[0], dtype=np.float32))
 
     # -------------------------------------------------------------------------------------------------- following

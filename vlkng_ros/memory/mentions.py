@@ -1,6 +1,6 @@
-"""Texts and where they are mentioned, in the order in which an index takes them in.
+"""Texts, where they are mentioned, and visual embeddings, in the order in which an index takes them in.
 
-Both are read in pages, each inside a short read transaction, so that no transaction is held while a caller works.
+All are read in pages, each inside a short read transaction, so that no transaction is held while a caller works.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 
+from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.packing import unpack_vector
-from vlkng_ros.memory.rows import Mention, StoredText
+from vlkng_ros.memory.rows import Crop, Mention, StoredText
 
 PAGE = 2_000
 Reading = Callable[[], AbstractContextManager[None]]
@@ -32,6 +33,25 @@ def read_texts(connection: sqlite3.Connection, reading: Reading, after_text_id: 
         if len(rows) < PAGE:
             return
         after_text_id = rows[-1][0]
+
+
+def read_crops(
+    connection: sqlite3.Connection, reading: Reading, catalogs: Catalogs, after_observation_id: int
+) -> Iterator[Crop]:
+    """Visual embeddings of observations with ids above one, ascending."""
+    query = (
+        "SELECT c.observation, k.id, k.visual_encoder, c.vector FROM crop c JOIN observation o ON o.id = c.observation "
+        "JOIN keyframe k ON k.id = o.keyframe WHERE c.observation > ? ORDER BY c.observation LIMIT ?"
+    )
+    while True:
+        with reading():
+            rows = connection.execute(query, (after_observation_id, PAGE)).fetchall()
+            named = [(*row[:2], catalogs.term(row[2]), row[3]) for row in rows]
+        for observation, keyframe, encoder, data in named:
+            yield Crop(observation, keyframe, encoder, unpack_vector(data))
+        if len(rows) < PAGE:
+            return
+        after_observation_id = rows[-1][0]
 
 
 def read_mentions(

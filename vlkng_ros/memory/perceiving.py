@@ -9,8 +9,9 @@ import numpy as np
 from vlkng_ros.errors import InvalidInputError
 from vlkng_ros.memory.fold import KINDS
 from vlkng_ros.memory.packing import pack_attributes, pack_box, pack_vector
+from vlkng_ros.memory.spans import CHUNK, add_span
 from vlkng_ros.memory.texts import sentences_of
-from vlkng_ros.memory.transactions import Store
+from vlkng_ros.memory.transactions import Head, Store
 from vlkng_ros.types import Detection, Perception
 
 
@@ -57,9 +58,10 @@ def texts_of(perception: Perception) -> list[str]:
     return texts + sentences_of(perception.caption)
 
 
-def store(memory: Store, keyframe_id: int, perception: Perception, first_observation: int, revision: int) -> None:
+def store(memory: Store, head: Head, keyframe_id: int, perception: Perception) -> None:
     """Write a checked perception, inside a transaction; its texts are stored already."""
     connection, catalogs, texts = memory.connection, memory.catalogs, memory.texts
+    first_observation = head.observation + 1
     rows, crops = [], []
     for number, d in enumerate(perception.detections, start=first_observation):
         rows.append(
@@ -96,16 +98,25 @@ def store(memory: Store, keyframe_id: int, perception: Perception, first_observa
             for mention in perception.relations
         ],
     )
+    span = None
+    if perception.chunk:
+        span = add_span(connection, CHUNK, perception.chunk, perception.summary, head.span, head.revision)
+        head.span = max(head.span, span)
+    head.description += 1
+    head.observation += len(rows)
+    head.observations += len(rows)
     connection.execute(
         "UPDATE keyframe SET state = 1, described = ?, revision = ?, first_observation = ?, observations = ?, "
-        "backend = ?, model = ?, failure = NULL WHERE id = ?",
+        "backend = ?, model = ?, visual_encoder = ?, span = ?, failure = NULL WHERE id = ?",
         (
-            revision,
-            revision,
+            head.description,
+            head.revision,
             first_observation,
             len(rows),
             catalogs.term_number(perception.backend),
             catalogs.term_number(perception.model),
+            catalogs.term_number(perception.visual_encoder),
+            span,
             keyframe_id,
         ),
     )

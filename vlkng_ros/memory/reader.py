@@ -24,9 +24,10 @@ from vlkng_ros.memory.graph import ViewGraph, build_graph
 from vlkng_ros.memory.history import HistoryRows
 from vlkng_ros.memory.images import ImageFolder
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
-from vlkng_ros.memory.mentions import read_mentions, read_texts
-from vlkng_ros.memory.rows import Changes, KeyframeTable, MemoryStats, Mention, StoredText
+from vlkng_ros.memory.mentions import read_crops, read_mentions, read_texts
+from vlkng_ros.memory.rows import Changes, Crop, KeyframeTable, MemoryStats, Mention, Span, StoredText
 from vlkng_ros.memory.schema import SCHEMA_VERSION
+from vlkng_ros.memory.spans import read_spans
 from vlkng_ros.types import Entity, Keyframe, Observation, Relation, Sighting, Vec3
 
 
@@ -170,6 +171,15 @@ class MemoryReader:
     def mentions(self, after_keyframe_id: int = 0, keyframe_ids: Sequence[int] | None = None) -> Iterator[Mention]:
         """Which keyframe says what: of the keyframes after one, or of those named (as ``refresh`` names them)."""
         return read_mentions(self._connection, self._reading, after_keyframe_id, keyframe_ids)
+
+    def spans(self, kind: str | None = None, as_of_ns: int | None = None) -> list[Span]:
+        """Chunks and clips with their summaries, oldest first; as of a time only those that had ended by then."""
+        with self._reading():
+            return read_spans(self._connection, kind, as_of_ns)
+
+    def crops(self, after_observation_id: int = 0) -> Iterator[Crop]:
+        """Visual embeddings of observations, in the order in which they were described."""
+        return read_crops(self._connection, self._reading, self._catalogs, after_observation_id)
 
     def image(self, keyframe_id: int) -> bytes | None:
         """The JPEG of a keyframe, or None where none is kept, or it was forgotten this moment."""

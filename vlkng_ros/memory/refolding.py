@@ -57,18 +57,19 @@ class Refolder:
     def reweigh(self, keys: Iterable[int]) -> None:
         """Derive the visual embeddings of these entities anew."""
         query = (
-            "SELECT crop.vector FROM assignment a JOIN crop ON crop.observation = a.observation "
+            "SELECT crop.vector, IFNULL(k.visual_encoder, 0) FROM assignment a JOIN crop USING (observation) "
+            "JOIN observation o ON o.id = a.observation JOIN keyframe k ON k.id = o.keyframe "
             "WHERE a.entity = ? ORDER BY a.observation"
         )
         for key in keys:
             self._connection.execute("DELETE FROM entity_appearance WHERE entity = ?", (key,))
-            total, count = None, 0
-            for (data,) in self._connection.execute(query, (key,)).fetchall():
+            total, count, by = None, 0, 0
+            for data, encoder in self._connection.execute(query, (key,)).fetchall():
                 vector = unpack_vector(data)
-                if total is None or total.shape != vector.shape:
-                    total, count = vector, 1
+                if total is None or total.shape != vector.shape or encoder != by:
+                    total, count, by = vector, 1, encoder
                 else:
                     total, count = total + vector, count + 1
             if total is not None:
-                values = (key, count, np.asarray(total, dtype=np.float32).tobytes())
-                self._connection.execute("INSERT INTO entity_appearance VALUES (?, ?, ?)", values)
+                values = (key, by, count, np.asarray(total, dtype=np.float32).tobytes())
+                self._connection.execute("INSERT INTO entity_appearance VALUES (?, ?, ?, ?)", values)

@@ -104,6 +104,29 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """Keyframes that belong together, with what they show altogether (VL-KnG's chunks, Vgent's clips)."""
+
+    span_id: int
+    kind: str
+    keyframe_ids: tuple[int, ...]
+    first_ns: int
+    last_ns: int
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Crop:
+    """The visual embedding of one observation; ``encoder_id`` says what made it."""
+
+    observation_id: int
+    keyframe_id: int
+    encoder_id: str
+    vector: FloatArray
+    """Unit length, shape ``(d,)``."""
+
+
+@dataclass(frozen=True, slots=True)
 class ForgetSummary:
     """What ``forget`` took out of the memory."""
 

@@ -20,6 +20,7 @@ CREATE TABLE head (
     revision INTEGER NOT NULL,
     keyframe INTEGER NOT NULL,
     observation INTEGER NOT NULL,
+    description INTEGER NOT NULL,
     text INTEGER NOT NULL,
     entity INTEGER NOT NULL,
     relation INTEGER NOT NULL,
@@ -28,7 +29,7 @@ CREATE TABLE head (
     observations INTEGER NOT NULL,
     encoder INTEGER
 );
-INSERT INTO head VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL);
+INSERT INTO head VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL);
 
 CREATE TABLE map (id INTEGER PRIMARY KEY, map_id TEXT NOT NULL, frame_id TEXT NOT NULL, UNIQUE (map_id, frame_id));
 CREATE TABLE session (
@@ -60,6 +61,8 @@ CREATE TABLE keyframe (
     observations INTEGER NOT NULL DEFAULT 0,
     backend INTEGER,
     model INTEGER,
+    visual_encoder INTEGER,
+    span INTEGER,
     failure TEXT,
     revision INTEGER NOT NULL
 );
@@ -87,9 +90,11 @@ CREATE TABLE relation_fact (
     PRIMARY KEY (keyframe, subject, predicate, object)
 ) WITHOUT ROWID;
 CREATE TABLE span (
-    id INTEGER PRIMARY KEY, kind TEXT NOT NULL, first_keyframe INTEGER NOT NULL, last_keyframe INTEGER NOT NULL,
+    id INTEGER PRIMARY KEY, kind TEXT NOT NULL, first_keyframe INTEGER NOT NULL, keyframes TEXT NOT NULL,
     summary TEXT NOT NULL, revision INTEGER NOT NULL
 );
+CREATE UNIQUE INDEX span_by_keyframes ON span (first_keyframe, kind, keyframes);
+CREATE INDEX span_by_revision ON span (revision);
 
 CREATE TABLE view (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, associated INTEGER NOT NULL);
 CREATE TABLE entity_type (id INTEGER PRIMARY KEY, slug TEXT NOT NULL UNIQUE);
@@ -122,7 +127,9 @@ CREATE TABLE absence (
     entity INTEGER NOT NULL, described INTEGER NOT NULL, keyframe INTEGER NOT NULL, before_observation INTEGER NOT NULL,
     PRIMARY KEY (entity, described)
 ) WITHOUT ROWID;
-CREATE TABLE entity_appearance (entity INTEGER PRIMARY KEY, count INTEGER NOT NULL, total BLOB NOT NULL);
+CREATE TABLE entity_appearance (
+    entity INTEGER PRIMARY KEY, encoder INTEGER NOT NULL, count INTEGER NOT NULL, total BLOB NOT NULL
+);
 CREATE TABLE entity_label (
     view INTEGER NOT NULL, label INTEGER NOT NULL, entity INTEGER NOT NULL, PRIMARY KEY (view, label, entity)
 ) WITHOUT ROWID;

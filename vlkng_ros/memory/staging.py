@@ -32,8 +32,10 @@ class Scene:
     keyframe: Keyframe
     observations: Sequence[Observation]
     described: int
-    """Revision of its description: the order of association."""
+    """Number of its description: the order of association."""
     first_observation: int
+    visual_encoder: int
+    """Term of what made the detections' embeddings; 0 where nothing did."""
 
 
 @dataclass(slots=True)
@@ -84,7 +86,7 @@ class Stager:
                 after = self._create(last_key, fact)
             else:
                 after = self._refresh(before, fact)
-            after.appearance = self._add_appearance(after.key, observation, before)
+            after.appearance = self._add_appearance(after.key, scene.visual_encoder, observation, before)
             taken.add(after.key)
             self._staged.seen.append(after)
             if before is None or observation.detection.label not in before.folded.labels:
@@ -187,7 +189,9 @@ class Stager:
             self._connection.execute(insert, (self._view.number, number, entity.key))
             self._staged.labels[number] = label
 
-    def _add_appearance(self, key: int, observation: Observation, before: KnownEntity | None) -> FloatArray | None:
+    def _add_appearance(
+        self, key: int, encoder: int, observation: Observation, before: KnownEntity | None
+    ) -> FloatArray | None:
         vector = observation.detection.embedding
         known = before.appearance if before is not None else None
         if vector is None:
@@ -197,8 +201,8 @@ class Stager:
             query = "SELECT count, total FROM entity_appearance WHERE entity = ?"
             stored_count, stored = self._connection.execute(query, (key,)).fetchone()
             total, count = total + np.frombuffer(stored, dtype=np.float32), stored_count + 1
-        insert = "INSERT OR REPLACE INTO entity_appearance VALUES (?, ?, ?)"
-        self._connection.execute(insert, (key, count, total.tobytes()))
+        insert = "INSERT OR REPLACE INTO entity_appearance VALUES (?, ?, ?, ?)"
+        self._connection.execute(insert, (key, encoder, count, total.tobytes()))
         return unit(total)
 
 

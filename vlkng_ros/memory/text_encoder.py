@@ -141,7 +141,7 @@ def _no_progress_bars() -> Iterator[None]:
 
 
 def _digest(folder: Path) -> str:
-    """Tells models of one name apart: from the configuration, and the size, the beginning and the end of the weights."""
+    """Tells models of one name apart, by configuration and by size, beginning and end of the weights."""
     digest = hashlib.blake2b(digest_size=4)
     for pattern in ("config.json", "*.safetensors", "*.bin"):
         for file in sorted(folder.glob(pattern)):

@@ -31,6 +31,7 @@ class Head:
     revision: int
     keyframe: int
     observation: int
+    description: int
     text: int
     entity: int
     relation: int

@@ -18,6 +18,7 @@ from vlkng_ros.memory.lock import WriterLock
 from vlkng_ros.memory.packing import pack_pose
 from vlkng_ros.memory.rows import ForgetSummary
 from vlkng_ros.memory.selecting import Selection
+from vlkng_ros.memory.spans import add_span
 from vlkng_ros.memory.transactions import Store
 from vlkng_ros.types import Capture, Entity, Keyframe, Observation, Perception, Pose, TextEncoder
 
@@ -133,17 +134,40 @@ class MemoryWriter:
             NotInMemoryError: there is no such keyframe.
             InvalidInputError: it is described already, or the description does not hold together.
         """
+        return self.add_perceptions({keyframe_id: perception})[keyframe_id]
+
+    def add_perceptions(self, perceptions: Mapping[int, Perception]) -> dict[int, tuple[Observation, ...]]:
+        """Remember what a model said about the keyframes of a chunk, by keyframe: all of it in one operation.
+
+        Raises:
+            NotInMemoryError: one of the keyframes is not there.
+            InvalidInputError: one is described already, or a description does not hold together.
+        """
         store = self._store
-        perceiving.check(perception)
+        for perception in perceptions.values():
+            perceiving.check(perception)
         with store.using():
-            store.require_undescribed(keyframe_id)
-            texts = store.texts.prepare(perceiving.texts_of(perception))
+            for keyframe_id in perceptions:
+                store.require_undescribed(keyframe_id)
+            texts = store.texts.prepare([text for p in perceptions.values() for text in perceiving.texts_of(p)])
             with store.operation() as head:
                 head.text = store.texts.add(texts, head.text, head.encoder)
-                perceiving.store(store, keyframe_id, perception, head.observation + 1, head.revision)
-                head.observation += len(perception.detections)
-                head.observations += len(perception.detections)
-                return tuple(store.keyframes.observations(keyframe_id))
+                for keyframe_id, perception in perceptions.items():
+                    perceiving.store(store, head, keyframe_id, perception)
+                return {number: tuple(store.keyframes.observations(number)) for number in perceptions}
+
+    def add_span(self, kind: str, keyframe_ids: Sequence[int], summary: str) -> int:
+        """Remember what a stretch of a drive shows altogether, such as a clip; returns the span's id.
+
+        Raises:
+            InvalidInputError: it has no kind or no keyframes.
+            NotInMemoryError: one of the keyframes is not there.
+        """
+        store = self._store
+        with store.operation() as head:
+            span = add_span(store.connection, kind, keyframe_ids, summary, head.span, head.revision)
+            head.span = max(head.span, span)
+            return span
 
     def mark_perception_failed(self, keyframe_id: int, reason: str) -> None:
         """Remember that a keyframe could not be described, so that it is no longer pending.

@@ -196,5 +196,5 @@ def _columns(reader: MemoryReader) -> list[list[object]]:
     return [table.ids.tolist(), table.stamps_ns.tolist(), table.position_m.tolist(), table.session.tolist()]
 
 
-AnySequence.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+AnySequence.TestCase.settings = settings(max_examples=20, stateful_step_count=20, deadline=None)
 TestAnySequence = AnySequence.TestCase

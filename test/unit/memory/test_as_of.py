@@ -35,7 +35,7 @@ def memory_of(frames: list[Frame]) -> Iterator[MemoryReader]:
         shutil.rmtree(folder)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(drives(max_size=14), st.integers(-1, 14))
 def test_the_past_is_the_memory_that_ended_then(frames, second):
     until = second * SECOND
@@ -50,7 +50,7 @@ def test_the_past_is_the_memory_that_ended_then(frames, second):
             assert sorted(then.edges(keys=True)) == sorted(now.edges(keys=True))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(drives(max_size=12, in_order=False), st.integers(0, 12))
 @example([Frame(9 * SECOND, 0, 0, Perception("", (Detection("cup", attributes={"colour": "red"}),))),
           Frame(2 * SECOND, 0, 0, Perception("", (Detection("cup", attributes={"colour": "blue"}),)))], 5)

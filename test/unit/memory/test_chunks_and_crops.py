@@ -1,0 +1,122 @@
+"""What is described together, and what crops look like."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from remembered_drives import SECOND, Frame, frame, remember
+
+from vlkng_ros.errors import InvalidInputError, NotInMemoryError
+from vlkng_ros.memory import Span
+from vlkng_ros.types import Detection, FloatArray, Perception
+
+
+def direction(*numbers: float) -> FloatArray:
+    vector = np.array(numbers, dtype=np.float32)
+    return vector / np.float32(np.linalg.norm(vector))
+
+
+def looked_at(second: int, vector: FloatArray, encoder: str = "siglip") -> Frame:
+    return Frame(
+        second * SECOND, 0, 0, Perception("", (Detection("cup", embedding=vector),), visual_encoder=encoder)
+    )
+
+
+def test_a_chunk_is_described_in_one_operation_and_keeps_its_summary(open_writer, open_reader):
+    writer = open_writer()
+    ids = tuple(writer.add_keyframe(frame(i, i).capture()).keyframe_id for i in range(3))
+    before = writer.revision
+    chunk = {
+        number: Perception(f"Frame {number}.", (Detection("cup", local_id="cup_1"),), summary="A hall.", chunk=ids)
+        for number in ids
+    }
+    written = writer.add_perceptions(chunk)
+    assert writer.revision == before + 1
+    assert {n: [o.observation_id for o in found] for n, found in written.items()} == {1: [1], 2: [2], 3: [3]}
+    for number in ids:
+        writer.associate(number)
+    reader = open_reader()
+    assert reader.entity("proximity", "cup_1").observation_count == 3
+    assert reader.spans() == [Span(1, "chunk", ids, 0, 2 * SECOND, "A hall.")]
+    assert {o.detection.local_id for n in ids for o in reader.observations(n)} == {"cup_1"}
+
+
+def test_a_chunk_of_which_one_is_described_already_is_refused_whole(open_writer):
+    writer = open_writer()
+    remember(writer, [frame(0, 0)])
+    writer.add_keyframe(frame(1, 1).capture())
+    with pytest.raises(InvalidInputError, match="keyframe 1 is described already"):
+        writer.add_perceptions({2: Perception("A."), 1: Perception("B.")})
+    assert [k.keyframe_id for k in writer.pending()] == [2]
+
+
+def test_a_chunk_is_associated_frame_by_frame_after_a_crash_too(open_writer, open_reader):
+    writer = open_writer()
+    for i in range(3):
+        writer.add_keyframe(frame(i, 20.0 * i).capture())
+    writer.add_perceptions({n: Perception("", (Detection("cup"),)) for n in (3, 1, 2)})
+    writer.associate(3)
+    writer.close()
+    open_writer(session=False)
+    reader = open_reader()
+    assert [reader.entities_in("proximity", n) for n in (3, 1, 2)] == [{1: "cup_1"}, {2: "cup_2"}, {3: "cup_3"}]
+
+
+def test_a_span_is_known_once_it_has_ended_and_goes_with_its_keyframes(open_writer, open_reader):
+    writer = open_writer()
+    remember(writer, [frame(i, i, "cup") for i in range(6)])
+    assert writer.add_span("clip", [1, 2, 3], "Cups.") == 1
+    assert writer.add_span("clip", [4, 5, 6], "More cups.") == 2
+    assert writer.add_span("clip", [3, 2, 1], "Three cups.") == 1
+    reader = open_reader()
+    assert [s.summary for s in reader.spans("clip")] == ["Three cups.", "More cups."]
+    assert [s.summary for s in reader.spans("clip", 4 * SECOND)] == ["Three cups."]
+    assert reader.spans("chunk") == []
+    writer.forget(since_ns=2 * SECOND, until_ns=2 * SECOND)
+    assert [s.summary for s in reader.spans()] == ["More cups."]
+    with pytest.raises(NotInMemoryError, match="keyframe 3 "):
+        writer.add_span("clip", [2, 3], "Gone.")
+    with pytest.raises(InvalidInputError, match="at least one keyframe"):
+        writer.add_span("clip", [], "Nothing.")
+    assert writer.add_span("clip", [1, 2], "Two.") == 3, "ids are never given twice"
+
+
+class Appearances:
+    """Notes what each entity looks like, and takes the first that is near."""
+
+    view = "looks"
+
+    def __init__(self) -> None:
+        self.seen: list[list[list[float] | None]] = []
+
+    def assign(self, keyframe, observations, view):
+        known = list(view.near(keyframe.base_pose.position_m, 5.0, keyframe.map_id))
+        self.seen.append([None if e.appearance is None else np.round(e.appearance, 3).tolist() for e in known])
+        return [*known[: len(observations)], *[None] * (len(observations) - len(known))]
+
+
+def test_an_entity_looks_like_the_mean_of_its_crops(open_writer):
+    looks = Appearances()
+    writer = open_writer(associators=(looks,))
+    remember(writer, [looked_at(0, direction(1, 0)), looked_at(1, direction(0, 1)), frame(2, 0, "cup")])
+    remember(writer, [frame(3, 0)])
+    assert looks.seen == [[], [[1.0, 0.0]], [[0.707, 0.707]], [[0.707, 0.707]]]
+    writer.close()
+    again = Appearances()
+    with open_writer(associators=(again,)) as reopened:
+        remember(reopened, [looked_at(4, direction(0, 1))])
+        reopened.forget(until_ns=0)
+        remember(reopened, [looked_at(5, direction(1, 0))])
+    assert again.seen[-1] == [[0.0, 1.0]]
+
+
+def test_what_another_visual_encoder_saw_is_not_compared(open_writer, open_reader):
+    looks = Appearances()
+    writer = open_writer(associators=(looks,))
+    remember(writer, [looked_at(0, direction(1, 0)), looked_at(1, direction(0, 1), "siglip2")])
+    remember(writer, [looked_at(2, direction(0, 1), "siglip2")])
+    assert looks.seen == [[], [None], [[0.0, 1.0]]]
+    crops = [(c.observation_id, c.keyframe_id, c.encoder_id) for c in open_reader().crops()]
+    assert crops == [(1, 1, "siglip"), (2, 2, "siglip2"), (3, 3, "siglip2")]
+    (last,) = open_reader().crops(after_observation_id=2)
+    assert np.allclose(last.vector, direction(0, 1))
