@@ -9,9 +9,10 @@ from vlkng_ros.answering.draft import Draft
 from vlkng_ros.answering.extractive import Extractive
 from vlkng_ros.answering.keyframes import load_ranked
 from vlkng_ros.answering.wording import worded
-from vlkng_ros.config import RetrievalConfig, parameters_of
+from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ConfigError, QuestionError
 from vlkng_ros.memory import MemoryReader
+from vlkng_ros.retrieval.presets import NAMES, finder_for
 from vlkng_ros.retrieval.query import Query, parse
 from vlkng_ros.retrieval.retriever import Retriever, Scene
 from vlkng_ros.retrieval.time_phrases import resolve
@@ -26,8 +27,6 @@ from vlkng_ros.types import (
     RankedKeyframe,
     TextEncoder,
 )
-
-PRESETS = parameters_of(RetrievalConfig)["preset"].choices
 
 
 class Stopwatch:
@@ -102,14 +101,15 @@ class MemoryQuery:
             return _nothing(query, AnswerStatus.NOT_FOUND, f"Nothing was recorded {when}.", preset, watch)
         scene = self._within(query, whole, as_of_ns)
         asker = question.asker.position_m if question.asker is not None else self._where(whole)
-        answerer = Extractive(self._retriever, self._config.min_confidence)
+        finder = finder_for(self._retriever, preset)
+        answerer = Extractive(self._retriever, finder, self._config.min_confidence)
         draft = (
             answerer.draft(query, scene, asker)
             if len(scene)
             else Draft(query.kind, None, 0.0, thing=query.target, reason="nothing was recorded in that time")
         )
         watch.lap("retrieve")
-        ranked = load_ranked(self._retriever, query, scene, draft, question.max_keyframes, as_of_ns)
+        ranked = load_ranked(self._retriever, query, scene, draft, question.max_keyframes, as_of_ns, finder.in_view)
         watch.lap("keyframes")
         answer = self._answer(query, draft, ranked.keyframes, ranked.entities, as_of_ns, preset)
         watch.lap("answer")
@@ -168,8 +168,8 @@ class MemoryQuery:
 
 
 def _known_preset(preset: str) -> str:
-    if preset not in PRESETS:
-        raise ConfigError(f"there is no preset '{preset}'; there are {', '.join(PRESETS)}")
+    if preset not in NAMES:
+        raise ConfigError(f"there is no preset '{preset}'; there are {', '.join(NAMES)}")
     return preset
 
 

@@ -13,6 +13,7 @@ from vlkng_ros.answering.draft import Draft
 from vlkng_ros.retrieval.events import Event, chosen, events_of
 from vlkng_ros.retrieval.motion import standing
 from vlkng_ros.retrieval.motion_phrases import Boundary, Motion, MotionKind
+from vlkng_ros.retrieval.presets import Finder
 from vlkng_ros.retrieval.query import Query
 from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
 from vlkng_ros.types import NS_PER_S, AnswerKind, Vec3
@@ -30,10 +31,17 @@ WAIT_REACH_NS = 120 * NS_PER_S
 
 
 class Extractive:
-    """The answerer ``extractive`` over one retriever."""
+    """The answerer ``extractive``.
 
-    def __init__(self, retriever: Retriever, min_confidence: float) -> None:
+    Args:
+        retriever: index, scenes and stays of the memory.
+        finder: the preset's ranking of keyframes.
+        min_confidence: below it a thing was not seen.
+    """
+
+    def __init__(self, retriever: Retriever, finder: Finder, min_confidence: float) -> None:
         self._retriever = retriever
+        self._finder = finder
         self._min_confidence = min_confidence
 
     def draft(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Draft:
@@ -54,7 +62,7 @@ class Extractive:
         if not query.target and query.kind is AnswerKind.POSITION and query.times:
             last = len(scene) - 1
             return Draft(query.kind, last, EVENT_CONFIDENCE, ((last, 1.0),))
-        found = self._retriever.find(query, scene, asker_m)
+        found = self._finder.find(query, scene, asker_m)
         needed = found.needed * (DEFINITE if query.kind is AnswerKind.BINARY and query.definite else 1.0)
         sure = confidence(found.support, needed)
         frames = tuple(zip(found.peaks.frames.tolist(), found.peaks.scores.tolist(), strict=True))
@@ -111,12 +119,12 @@ class Extractive:
         return _shifted(answer(self, query, motion, part, events, event), offset)
 
     def _is_seen(self, query: Query, scene: Scene) -> bool:
-        found = self._retriever.find(query, scene, None)
+        found = self._finder.find(query, scene, None)
         return confidence(found.support, found.needed) >= self._min_confidence
 
     def _event_at(self, query: Query, scene: Scene, events: list[Event], asker_m: Vec3 | None) -> Event | None:
         """The event at which the target is best supported, where it is supported at all."""
-        found = self._retriever.find(query, scene, asker_m)
+        found = self._finder.find(query, scene, asker_m)
         if confidence(found.support, found.needed) < self._min_confidence or not events:
             return None
         return max(events, key=lambda event: float(found.total[event.first : event.last + 1].max()))

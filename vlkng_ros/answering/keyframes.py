@@ -12,7 +12,6 @@ from vlkng_ros.retrieval.query import Query
 from vlkng_ros.retrieval.retriever import Retriever, Scene
 from vlkng_ros.types import Entity, Observation, RankedKeyframe
 
-PREFERRED_VIEWS = ("hybrid", "proximity")
 MAX_ENTITIES = 10
 NAMED = 0.5
 """Share of the words looked for that a detection must say to be the thing shown."""
@@ -26,10 +25,11 @@ class Ranked:
     entities: tuple[Entity, ...]
 
 
-def load_ranked(retriever: Retriever, query: Query, scene: Scene, draft: Draft, limit: int, as_of_ns: int) -> Ranked:
+def load_ranked(
+    retriever: Retriever, query: Query, scene: Scene, draft: Draft, limit: int, as_of_ns: int, view: str
+) -> Ranked:
     """The best ``limit`` frames of a draft, loaded. Forgotten ones are passed over."""
     reader = retriever.reader
-    view = view_of(retriever)
     keyframes: list[RankedKeyframe] = []
     entities: dict[str, Entity] = {}
     wanted = [frozenset(terms(w)) for w in (query.target, *other_wordings(query.target))] if query.target else []
@@ -63,12 +63,6 @@ def load_ranked(retriever: Retriever, query: Query, scene: Scene, draft: Draft, 
             )
         )
     return Ranked(tuple(keyframes), tuple(entities.values()))
-
-
-def view_of(retriever: Retriever) -> str:
-    """The identity view that answers name entities of; empty where there is none."""
-    views = retriever.reader.views()
-    return next((name for name in PREFERRED_VIEWS if name in views), views[0] if views else "")
 
 
 def _shown(observations: list[Observation], wanted: list[frozenset[str]]) -> Observation | None:

@@ -85,6 +85,7 @@ class TextIndex:
         self.keyframe_ids = np.zeros(0, dtype=np.int64)
         self.texts: list[str] = []
         self._slot_of: dict[int, int] = {}
+        self._text_ids = array("q")
         self._frame_of: dict[int, int] = {}
         self._first_ns = array("q")
         self._lengths = array("d", [0.0])
@@ -167,6 +168,7 @@ class TextIndex:
         slot = len(self.texts)
         found = statement(text)
         self._slot_of[text_id] = slot
+        self._text_ids.append(text_id)
         self.texts.append(text)
         self.terms_of.append(found.said)
         self._first_ns.append(first_ns)
@@ -359,11 +361,13 @@ class TextIndex:
 
     def texts_of(self, frame: int) -> NDArray[np.int32]:
         """Slots of the texts of one keyframe, in the order they were said."""
-        frames: NDArray[np.int32] = self._mention_frames.view()
-        slots: NDArray[np.int32] = self._mention_slots.view()
-        low, high = np.searchsorted(frames, [frame, frame + 1]).tolist()
-        said: NDArray[np.int32] = slots[low:high]
-        return said
+        frames = self._mention_frames.view()
+        low, high = np.searchsorted(frames, frame), np.searchsorted(frames, frame + 1)
+        return self._mention_slots.view()[int(low) : int(high)]
+
+    def text_id_of(self, slot: int) -> int:
+        """Stored id of the text in a slot."""
+        return self._text_ids[slot]
 
     def slot_of(self, text_id: int) -> int | None:
         """Slot of a stored text, or None where no keyframe mentions it."""
@@ -375,4 +379,4 @@ def _below(slots: array[int] | None, limit: int) -> NDArray[np.int32]:
     if slots is None:
         return _NONE
     view = np.frombuffer(slots, dtype=np.int32)
-    return view[: int(np.searchsorted(view, limit))].copy()
+    return np.array(view[: int(np.searchsorted(view, limit))], dtype=np.int32)

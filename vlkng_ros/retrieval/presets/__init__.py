@@ -1,0 +1,71 @@
+"""Ways to find keyframes by name: ours, and each paper's on the same memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vlkng_ros.retrieval.presets.base import Finder
+from vlkng_ros.retrieval.presets.egograph import EgoGraph
+from vlkng_ros.retrieval.presets.embodied_lgr import EmbodiedLGR
+from vlkng_ros.retrieval.presets.vgent import Vgent
+from vlkng_ros.retrieval.presets.vlkng import (
+    ChunkwiseRetrieval,
+    FullGraph,
+    GraphEnhancedRetrieval,
+    GraphRetrieval,
+)
+from vlkng_ros.retrieval.query import Query
+from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
+from vlkng_ros.types import Vec3
+
+PAPERS: dict[str, Callable[[Retriever, str], Finder]] = {
+    "vlkng-gr": GraphRetrieval,
+    "vlkng-ger": GraphEnhancedRetrieval,
+    "vlkng-full": FullGraph,
+    "vlkng-cwgr": ChunkwiseRetrieval,
+    "embodied-lgr": EmbodiedLGR,
+    "vgent": Vgent,
+    "egograph": EgoGraph,
+}
+OURS = "hybrid"
+
+
+class Hybrid:
+    """``hybrid``: all channels of the retriever."""
+
+    view = "hybrid"
+
+    def __init__(self, retriever: Retriever, view: str) -> None:
+        self._retriever = retriever
+        self.in_view = view
+
+    def find(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Found:
+        """Places, one for each thing, well supported ones first."""
+        return self._retriever.find(query, scene, asker_m)
+
+
+NAMES = (OURS, *PAPERS)
+VIEWS = {OURS: "hybrid", "embodied-lgr": "proximity", "vgent": "text_merge", "egograph": "text_merge"} | {
+    name: "stoa" for name in ("vlkng-gr", "vlkng-ger", "vlkng-full")
+}
+"""The identity view of each preset; ``vlkng-cwgr`` has none."""
+
+
+def view_for(retriever: Retriever, preset: str) -> str:
+    """The preset's identity view, or where the memory lacks it the one that stands in; empty where there is none."""
+    views = retriever.reader.views()
+    wanted = (VIEWS.get(preset, ""), "hybrid", "proximity", *views)
+    return next((name for name in wanted if name in views), "")
+
+
+def finder_for(retriever: Retriever, preset: str) -> Finder:
+    """What finds keyframes for a preset, over its view.
+
+    Raises:
+        KeyError: there is no such preset.
+    """
+    view = view_for(retriever, preset)
+    return Hybrid(retriever, view) if preset == OURS else PAPERS[preset](retriever, view)
+
+
+__all__ = ["NAMES", "OURS", "PAPERS", "VIEWS", "Finder", "finder_for", "view_for"]

@@ -1,0 +1,117 @@
+"""What a paper's retrieval needs of the memory, and what it hands to an answerer."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vlkng_ros.memory.words import NUMBERS, terms
+from vlkng_ros.retrieval.evidence import FrameEvidence
+from vlkng_ros.retrieval.matching import Fit
+from vlkng_ros.retrieval.query import Query
+from vlkng_ros.retrieval.ranking import Peaks, in_order
+from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
+from vlkng_ros.types import Float64Array, FloatArray, Vec3
+
+
+class Finder(Protocol):
+    """Ranks the keyframes of a scene for a query."""
+
+    view: str
+    """The identity view that the paper's graph is made of."""
+    in_view: str
+    """That, or what stands in for it in this memory; empty for none."""
+
+    def find(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Found:
+        """Frames that bear on the query, best first."""
+        ...
+
+
+def keywords(query: Query) -> list[str]:
+    """The question's words less stop words and numbers, as stems, each once: VL-KnG's and Vgent's keywords."""
+    phrase = query.whole or query.target or query.text
+    return [term for term in dict.fromkeys(terms(phrase)) if term not in NUMBERS]
+
+
+class Mentions:
+    """Mentions of a scene as columns: ``frames`` counted from its first, ``slots`` of their texts.
+
+    Args:
+        retriever: whose index is read.
+        scene: the window.
+        captions: sentences of captions too, not only what was detected.
+    """
+
+    def __init__(self, retriever: Retriever, scene: Scene, *, captions: bool) -> None:
+        frames, slots, caption = retriever.index.mentions_in(scene.cut)
+        kept = np.ones(len(frames), dtype=np.bool_) if captions else ~caption
+        self.frames: NDArray[np.intp] = (frames[kept] - scene.cut.first).astype(np.intp)
+        self.slots: NDArray[np.intp] = slots[kept].astype(np.intp)
+
+    def best_of(self, scores: FloatArray, count: int) -> tuple[Float64Array, NDArray[np.intp]]:
+        """Per frame the highest score of its texts, shape ``(count,)``, and the text's slot, -1 where none scores."""
+        order = np.argsort(scores[self.slots], kind="stable")
+        best = np.full(count, -1, dtype=np.intp)
+        best[self.frames[order]] = self.slots[order]  # the last one written is the highest
+        value = np.where(best >= 0, scores[np.maximum(best, 0)], 0.0).astype(np.float64)
+        return value, np.where(value > 0, best, -1)
+
+
+def cosines(retriever: Retriever, scene: Scene, phrases: list[str]) -> FloatArray | None:
+    """Cosine of every text known at the scene's end with each phrase, shape ``(p, slots)``; None without an encoder."""
+    dense = retriever.index.dense
+    vectors = retriever.encoded(phrases) if dense is not None and phrases else None
+    if vectors is None or dense is None:
+        return None
+    return np.asarray(vectors @ dense.all_rows(scene.cut.slots).T, dtype=np.float32)
+
+
+def overlap(retriever: Retriever, scene: Scene, wanted: list[str]) -> FloatArray:
+    """How many of the wanted terms each text known at the scene's end says, shape ``(slots,)``."""
+    counts = np.zeros(scene.cut.slots, dtype=np.float32)
+    for term in wanted:
+        counts[retriever.index.postings(term, scene.cut).slots] += 1
+    return counts
+
+
+def similarity(retriever: Retriever, scene: Scene, phrase: str, wanted: list[str]) -> FloatArray:
+    """Cosine of every text with a phrase; without an encoder the share of the wanted terms that it says."""
+    similar = cosines(retriever, scene, [phrase])
+    if similar is not None:
+        return np.asarray(similar[0], dtype=np.float32)
+    return np.asarray(overlap(retriever, scene, wanted) / max(1, len(wanted)), dtype=np.float32)
+
+
+def found(
+    query: Query,
+    scene: Scene,
+    total: Float64Array,
+    best: NDArray[np.intp],
+    scores: FloatArray,
+    support: float,
+    needed: float,
+    asker_m: Vec3 | None,
+) -> Found:
+    """A paper's ranking in the form that answerers take: every frame for itself, ties to the earlier one.
+
+    Args:
+        query: whose superlative orders equally good frames.
+        scene: the window.
+        total: score of each frame.
+        best: slot of the text that speaks most for each frame, -1 for none.
+        scores: score of each text known.
+        support: how much of the query the best text says, in 0..1.
+        needed: how much of that makes a sighting.
+        asker_m: where the asker stands.
+    """
+    frames = np.flatnonzero(total > 0)
+    frames = frames[np.argsort(-total[frames], kind="stable")][:40]
+    peaks = Peaks(frames, total[frames])
+    peaks = in_order(peaks, query.superlative, scene.positions_m, scene.stamps_ns, asker_m)
+    slots = np.flatnonzero(scores > 0)
+    slots = slots[np.argsort(-scores[slots], kind="stable")][:256]
+    fit = Fit(slots, scores[slots], np.full(len(slots), support, dtype=np.float32))
+    instances = (best >= 0).astype(np.intp)
+    return Found(peaks, FrameEvidence(total, total, best, instances), total, fit, support, needed)
