@@ -91,7 +91,7 @@ class Appearances:
 
     def assign(self, keyframe, observations, view):
         known = list(view.near(keyframe.base_pose.position_m, 5.0, keyframe.map_id))
-        self.seen.append([None if e.appearance is None else np.round(e.appearance, 3).tolist() for e in known])
+        self.seen.append([None if e.appearance is None else [round(float(x), 3) for x in e.appearance] for e in known])
         return [*known[: len(observations)], *[None] * (len(observations) - len(known))]
 
 
