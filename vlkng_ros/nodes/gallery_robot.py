@@ -20,7 +20,7 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import CameraInfo, CompressedImage
 from sensor_msgs.msg import Image as ImageMessage
 
-from vlkng_ros.config import GalleryRobotConfig
+from vlkng_ros.config import GalleryConfig, GalleryRobotConfig
 from vlkng_ros.errors import ImageError
 from vlkng_ros.gallery.demo_world import demo_drive, demo_world
 from vlkng_ros.gallery.drive import Drive
@@ -60,7 +60,7 @@ class GalleryRobot(Node):
         """``arguments`` are those of ``rclpy.node.Node``."""
         super().__init__("gallery_robot", **arguments)
         log_to_ros("gallery_robot")
-        self.config = NodeParameters(self, GalleryRobotConfig).config.gallery
+        self._settings = NodeParameters(self, GalleryRobotConfig)
         world, self._tour = self._open_world()
         self.robot = SimulatedRobot(world, self._tour, self._sensor_config(), seed=self.config.seed)
         self._renderer = Renderer(world)
@@ -78,8 +78,13 @@ class GalleryRobot(Node):
         self._started = False
         self._last = time.monotonic()
         # Two turns for each tick of the odometry, but no busier than a kernel's timer can be.
-        period_s = max(0.01 / self.config.speed, 0.004)
-        self.create_timer(min(period_s, 0.05), self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        period_s = min(max(0.01 / self.config.speed, 0.004), 0.05)
+        self.create_timer(period_s, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    @property
+    def config(self) -> GalleryConfig:
+        """The parameters as they are now."""
+        return self._settings.config.gallery
 
     def _open_world(self) -> tuple[World, Drive]:
         config = self.config
