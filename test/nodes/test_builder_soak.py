@@ -18,11 +18,13 @@ def resident_mb(pid: int) -> float:
 
 @pytest.mark.soak
 @pytest.mark.timeout(SOAK_S + 300)
-def test_memory_stays_flat_and_callbacks_short_while_a_model_of_1_s_runs(
-    robot, run_process, memory_path, record_property
-):
+def test_memory_stays_flat_and_callbacks_short_beside_a_slow_model(robot, run_process, memory_path, record_property):
     process = run_process(
-        "colour_builder.py", memory__path=memory_path, association__text_encoder="none", perception__model="1.0"
+        "colour_builder.py",
+        memory__path=memory_path,
+        association__text_encoder="none",
+        perception__model="1.0",
+        keyframe__queue_size=4,
     )
     robot.until_heard_by_builder()
     camera = Camera(robot, speed_m_s=1.0)
