@@ -44,7 +44,7 @@ def correct_poses(store: Store, corrections: Mapping[int, tuple[Pose, Pose | Non
         "JOIN observation o ON o.id BETWEEN k.first_observation AND k.first_observation + k.observations - 1"
     )
     affected = entities_with(connection, "corrected_observation", "corrected_keyframe")
-    Refolder(connection, store.catalogs, store.keyframes, revision).refold(affected)
+    Refolder(connection, store.catalogs, store.keyframes, revision).relocate(affected)
 
 
 def entities_with(connection: sqlite3.Connection, observations: str, keyframes: str) -> list[int]:

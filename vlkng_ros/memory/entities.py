@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from vlkng_ros.memory.catalogs import Catalogs
-from vlkng_ros.memory.fold import CHECKPOINT_EVERY, EVERYWHERE, KINDS, Fact, Folded, Reach
+from vlkng_ros.memory.fold import CHECKPOINT_EVERY, KINDS, Fact, Folded, Reach
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.position import PositionState
 from vlkng_ros.memory.visibility import Presence
@@ -99,13 +99,6 @@ class KnownEntity:
         """How many observations are of it."""
         return self.folded.observation_count
 
-    def reached(self, map_before: int | None) -> None:
-        """Grow ``reach`` by where it is now; ``map_before`` is that of the observation before, None at the first."""
-        if map_before is not None and map_before != self.folded.map:
-            self.reach = EVERYWHERE
-        else:
-            self.reach = self.reach.including(self.position_m)
-
     def entity(self) -> Entity:
         """As the vocabulary has it."""
         folded = self.folded
@@ -142,7 +135,7 @@ class EntityRows:
         return self.known(key, name, view, Folded.from_stored(folded, place), Reach.from_bytes(reach), revision)
 
     def known(self, key: int, name: str, view: str, folded: Folded, reach: Reach, revision: int) -> KnownEntity:
-        """A fold's result with its name; ``reach`` as it was before."""
+        """A fold's result with its name."""
         map_id, frame_id = self._catalogs.map(folded.map)
         return KnownEntity(key, name, view, folded, map_id, frame_id, reach, revision)
 

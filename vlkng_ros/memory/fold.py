@@ -73,6 +73,13 @@ EVERYWHERE = Reach(NOWHERE.high, NOWHERE.low)
 """Of what was seen in several maps: one box cannot hold places of two."""
 
 
+def grown(reach: Reach, map_before: int, after: Folded) -> Reach:
+    """The reach after one more observation; ``map_before`` is 0 at the first."""
+    if map_before not in (0, after.map):
+        return EVERYWHERE
+    return reach.including(after.position_m)
+
+
 @dataclass(slots=True)
 class Folded:
     """Everything that is kept about an entity besides its name. Start from ``Folded.unseen(kind)``."""
@@ -127,7 +134,6 @@ class Folded:
         if self.observation_count == 0:
             self.first_seen_ns = self.last_seen_ns = self.last_event_ns = stamp
             self.first_keyframe_id = self.last_keyframe_id = keyframe.keyframe_id
-            self.map = fact.map
         elif stamp >= self.last_seen_ns:
             self.last_seen_ns, self.last_keyframe_id = stamp, keyframe.keyframe_id
         elif stamp < self.first_seen_ns:
@@ -139,17 +145,26 @@ class Folded:
             known = self.attributes.get(key)
             if value and (known is None or stamp >= known[1]):
                 self.attributes[key] = (value, stamp)
-        if fact.map != self.map:
-            # Coordinates of another map mean nothing here: the place is found anew in the map it was seen in last.
-            self.map, self.place, self.presence = fact.map, PositionState.empty(), Presence.empty()
-        self.place = self.place.updated(keyframe, detection, fact.camera)
-        self.presence = self.presence.seen(fact.camera, self.place)
+        self.locate(fact)
         self._happened(stamp)
 
     def miss(self, absence: Absence) -> None:
-        """Take in that a keyframe should have shown it and did not."""
+        """Take in that a keyframe should have shown it and did not; before it was seen that means nothing."""
+        if self.observation_count:
+            self.overlook(absence)
+            self._happened(absence.keyframe.stamp_ns)
+
+    def locate(self, fact: Fact) -> None:
+        """The part of ``add`` that depends on poses."""
+        if fact.map != self.map:
+            # Coordinates of another map mean nothing here: the place is found anew in the map it was seen in last.
+            self.map, self.place, self.presence = fact.map, PositionState.empty(), Presence.empty()
+        self.place = self.place.updated(fact.keyframe, fact.detection, fact.camera)
+        self.presence = self.presence.seen(fact.camera, self.place)
+
+    def overlook(self, absence: Absence) -> None:
+        """The part of ``miss`` that depends on poses."""
         self.presence = self.presence.missed(absence.camera, absence.keyframe.stamp_ns)
-        self._happened(absence.keyframe.stamp_ns)
 
     def _happened(self, stamp_ns: int) -> None:
         if stamp_ns < self.last_event_ns:

@@ -124,23 +124,41 @@ class KeyframeRows:
             depth,
         )
 
-    def events(self, entity: int, after_observation: int = 0) -> Iterator[Fact | Absence]:
-        """What happened to an entity, in the order in which it was associated; crops are left out."""
+    def events(self, entity: int, after_observation: int = 0, places_only: bool = False) -> Iterator[Fact | Absence]:
+        """What happened to an entity, in the order in which it was associated; crops are left out.
+
+        With ``places_only`` detections have no more than what their place depends on: box and depth.
+        """
         absences = self._absences(entity, after_observation)
         absence = next(absences, None)
+        facts = self._places(entity) if places_only else self._facts(entity, after_observation)
+        for fact in facts:
+            while absence is not None and absence.before_observation_id <= fact.observation_id:
+                yield absence
+                absence = next(absences, None)
+            yield fact
+        while absence is not None:
+            yield absence
+            absence = next(absences, None)
+
+    def _facts(self, entity: int, after_observation: int) -> Iterator[Fact]:
         query = (
             f"SELECT {_DETECTION}, k.id, k.revision FROM assignment a JOIN {_DETECTION_FROM} "
             "JOIN keyframe k ON k.id = o.keyframe "
             "WHERE a.entity = ? AND a.observation > ? AND o.id = a.observation ORDER BY a.observation"
         )
         for row in self._connection.execute(query, (entity, after_observation)):
-            while absence is not None and absence.before_observation_id <= row[0]:
-                yield absence
-                absence = next(absences, None)
             yield Fact(row[0], self._detection(row, None), *self._seen(row[9], row[10]))
-        while absence is not None:
-            yield absence
-            absence = next(absences, None)
+
+    def _places(self, entity: int) -> Iterator[Fact]:
+        query = (
+            "SELECT o.id, o.box, o.depth, k.id, k.revision FROM assignment a "
+            "JOIN observation o ON o.id = a.observation JOIN keyframe k ON k.id = o.keyframe "
+            "WHERE a.entity = ? ORDER BY a.observation"
+        )
+        for number, box, depth, keyframe, revision in self._connection.execute(query, (entity,)):
+            detection = Detection("", unpack_box(box), depth_m=depth)
+            yield Fact(number, detection, *self._seen(keyframe, revision))
 
     def _absences(self, entity: int, after_observation: int) -> Iterator[Absence]:
         query = (

@@ -8,10 +8,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from vlkng_ros.memory.catalogs import Catalogs
-from vlkng_ros.memory.entities import Checkpoint, EntityRows, EntityWriter, KnownEntity, checkpoint_of
-from vlkng_ros.memory.fold import KINDS, NOWHERE, Absence, Folded
+from vlkng_ros.memory.entities import Checkpoint, EntityRows, EntityWriter, checkpoint_of
+from vlkng_ros.memory.fold import CHECKPOINT_EVERY, KINDS, NOWHERE, Absence, Folded, grown
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.packing import unpack_vector
+from vlkng_ros.memory.position import PositionState
+from vlkng_ros.memory.visibility import Presence
 
 
 class Refolder:
@@ -32,27 +34,49 @@ class Refolder:
 
     def _refold(self, key: int) -> bool:
         (kind,) = self._connection.execute("SELECT kind FROM entity WHERE id = ?", (key,)).fetchone()
-        folded = Folded.unseen(KINDS[kind])
-        known: KnownEntity | None = None
+        folded, reach = Folded.unseen(KINDS[kind]), NOWHERE
         checkpoints: list[Checkpoint] = []
         for event in self._keyframes.events(key):
             if isinstance(event, Absence):
-                if folded.observation_count:
-                    folded.miss(event)
+                folded.miss(event)
                 continue
-            map_before = folded.map if folded.observation_count else None
+            map_before = folded.map
             folded.add(event)
-            known = self._rows.known(key, "", "", folded, NOWHERE if known is None else known.reach, self._revision)
-            known.reached(map_before)
+            reach = grown(reach, map_before, folded)
             checkpoint = checkpoint_of(key, folded)
             if checkpoint is not None:
                 checkpoints.append(checkpoint)
         self._connection.execute("DELETE FROM entity_checkpoint WHERE entity = ?", (key,))
-        if known is None:
+        if not folded.observation_count:
             return False
         self._writer.add_checkpoints(checkpoints)
-        self._writer.update(known)
+        self._writer.update(self._rows.known(key, "", "", folded, reach, self._revision))
         return True
+
+    def relocate(self, keys: Iterable[int]) -> None:
+        """Derive anew where these entities are and were: what a correction of poses changes, and nothing else."""
+        for key in keys:
+            self._relocate(key)
+
+    def _relocate(self, key: int) -> None:
+        row = self._connection.execute("SELECT folded, place FROM entity WHERE id = ?", (key,)).fetchone()
+        folded, reach, count = Folded.from_stored(*row), NOWHERE, 0
+        folded.map, folded.place, folded.presence = 0, PositionState.empty(), Presence.empty()
+        checkpoints: list[tuple[bytes, int, int]] = []
+        for event in self._keyframes.events(key, places_only=True):
+            if isinstance(event, Absence):
+                if count:
+                    folded.overlook(event)
+                continue
+            map_before = folded.map
+            folded.locate(event)
+            reach = grown(reach, map_before, folded)
+            count += 1
+            if count % CHECKPOINT_EVERY == 0:
+                checkpoints.append((folded.to_bytes(), key, count))
+        update = "UPDATE entity_checkpoint SET place = ? WHERE entity = ? AND count = ?"
+        self._connection.executemany(update, checkpoints)
+        self._writer.update(self._rows.known(key, "", "", folded, reach, self._revision))
 
     def reweigh(self, keys: Iterable[int]) -> None:
         """Derive the visual embeddings of these entities anew."""

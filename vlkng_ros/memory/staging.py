@@ -14,7 +14,7 @@ from vlkng_ros.memory.association.base import EntityRecord
 from vlkng_ros.memory.bearing import CameraView
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.entities import Checkpoint, EntityRows, EntityWriter, KnownEntity, checkpoint_of
-from vlkng_ros.memory.fold import NOWHERE, Absence, Fact, Folded
+from vlkng_ros.memory.fold import NOWHERE, Absence, Fact, Folded, grown
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.labels import type_slug
 from vlkng_ros.memory.live_view import LiveView, unit
@@ -127,8 +127,8 @@ class Stager:
         folded.add(fact)
         slug = type_slug(fact.detection.label)
         number = self._next_number(slug)
-        made = self._rows.known(key, f"{slug}_{number}", self._view.name, folded, NOWHERE, self._revision)
-        made.reached(None)
+        reach = grown(NOWHERE, 0, folded)
+        made = self._rows.known(key, f"{slug}_{number}", self._view.name, folded, reach, self._revision)
         self._writer.insert(self._view.number, self._catalogs.new_slug_number(slug), number, made)
         return made
 
@@ -136,7 +136,7 @@ class Stager:
         folded = before.folded.copy()
         folded.add(fact)
         after = self._known(before, folded)
-        after.reached(before.folded.map)
+        after.reach = grown(before.reach, before.folded.map, folded)
         self._writer.update(after)
         return after
 
