@@ -255,6 +255,28 @@ class RetrievalConfig:
     max_keyframes: int = _param(5, "keyframes returned with an answer", low=1, high=100, live=True)
     min_confidence: float = _param(0.35, "below it the answer is 'I have not seen ...'", low=0.0, high=1.0, live=True)
     timeout_s: float = _param(10.0, "longest a question may take", unit="s", low=0.1, high=600.0, live=True)
+    answerer: str = _param(
+        "extractive",
+        "what words the answer: rules, or a language model in one shot, with tools, or by divide and verify; "
+        "when it fails the rules answer",
+        choices=("extractive", "llm", "agent", "structured"),
+        live=True,
+    )
+    server_url: str = _param(
+        "http://127.0.0.1:8000/v1", "address of an OpenAI-compatible server for the language model"
+    )
+    model: str = _param("", "name that the server knows the language model by")
+    api_key_env: str = _param("VLKNG_API_KEY", "environment variable that holds that server's key")
+    temperature: float = _param(0.7, "temperature of answers (VL-KnG's value)", low=0.0, high=2.0, live=True)
+    max_tokens: int = _param(400, "token limit of one reply of the language model", low=16, high=8192, live=True)
+    context_tokens: int = _param(
+        3000, "tokens of retrieved frames in a prompt, best evidence first", low=100, high=1000000, live=True
+    )
+    max_steps: int = _param(8, "tool calls of the agent", low=1, high=50, live=True)
+    show_images: bool = _param(
+        False, "structured: show the model the frames themselves; it must take images", live=True
+    )
+    prompts: str = _param("", "folder with prompts that take the packaged ones' places")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,9 @@ import time
 
 from vlkng_ros.answering.draft import Draft
 from vlkng_ros.answering.extractive import Extractive
-from vlkng_ros.answering.keyframes import load_ranked
+from vlkng_ros.answering.keyframes import Ranked, load_ranked
+from vlkng_ros.answering.language_model import Chat
+from vlkng_ros.answering.model_answers import EXTRACTIVE, Asked, ModelAnswers, Worked
 from vlkng_ros.answering.wording import worded
 from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ConfigError, QuestionError
@@ -21,10 +23,8 @@ from vlkng_ros.types import (
     AnswerKind,
     AnswerStatus,
     AnswerValue,
-    Entity,
     Pose,
     Question,
-    RankedKeyframe,
     TextEncoder,
 )
 
@@ -53,15 +53,25 @@ class MemoryQuery:
     Args:
         reader: the memory.
         encoder: what made the memory's vectors; None to go by words alone.
-        config: preset, number of keyframes, the border of "I have not seen".
+        config: preset, answerer and its language model, the border of "I have not seen".
+        chat: the language model, where it is not on ``config.server_url``.
+
+    Raises:
+        ConfigError: an answerer with a language model is configured and no model named.
+        ModelError: its server's address cannot be used.
     """
 
     def __init__(
-        self, reader: MemoryReader, encoder: TextEncoder | None, config: RetrievalConfig | None = None
+        self,
+        reader: MemoryReader,
+        encoder: TextEncoder | None,
+        config: RetrievalConfig | None = None,
+        chat: Chat | None = None,
     ) -> None:
         self._reader = reader
         self._config = config if config is not None else RetrievalConfig()
         self._retriever = Retriever(reader, encoder)
+        self._model = ModelAnswers(self._config, chat) if self._config.answerer != EXTRACTIVE else None
 
     @property
     def retriever(self) -> Retriever:
@@ -109,9 +119,16 @@ class MemoryQuery:
             else Draft(query.kind, None, 0.0, thing=query.target, reason="nothing was recorded in that time")
         )
         watch.lap("retrieve")
-        ranked = load_ranked(self._retriever, query, scene, draft, question.max_keyframes, as_of_ns, finder.in_view)
+        worked = Worked(draft)
+        if self._model is not None and len(scene):
+            asked = Asked(self._retriever, finder, query, scene, draft, as_of_ns, asker)
+            worked = self._model.work(asked)
+            watch.lap("model")
+        ranked = load_ranked(
+            self._retriever, query, scene, worked.draft, question.max_keyframes, as_of_ns, finder.in_view
+        )
         watch.lap("keyframes")
-        answer = self._answer(query, draft, ranked.keyframes, ranked.entities, as_of_ns, preset)
+        answer = self._answer(query, worked, ranked, as_of_ns, preset)
         watch.lap("answer")
         return dataclasses.replace(answer, timings_ms=watch.total())
 
@@ -135,35 +152,29 @@ class MemoryQuery:
         x, y, z = scene.positions_m[-1].tolist()
         return x, y, z
 
-    def _answer(
-        self,
-        query: Query,
-        draft: Draft,
-        keyframes: tuple[RankedKeyframe, ...],
-        entities: tuple[Entity, ...],
-        as_of_ns: int,
-        preset: str,
-    ) -> Answer:
+    def _answer(self, query: Query, worked: Worked, ranked: Ranked, as_of_ns: int, preset: str) -> Answer:
+        draft, keyframes = worked.draft, ranked.keyframes
         value: AnswerValue | None = draft.value
         if draft.kind is AnswerKind.POSITION and value is not None:
-            value = keyframes[0].keyframe.base_pose
-        text = worded(draft, keyframes, as_of_ns)
+            value = keyframes[0].keyframe.base_pose if keyframes else None
         known = value is not None
+        text = worked.text if worked.text and known else worded(draft, keyframes, as_of_ns)
         goal: Pose | None = keyframes[0].keyframe.base_pose.on_floor() if keyframes and known else None
+        cited = [r.keyframe.keyframe_id for r in keyframes if r.keyframe.keyframe_id in worked.cited]
         return Answer(
             status=AnswerStatus.OK if known else AnswerStatus.NOT_FOUND,
-            message="" if known else text,
+            message=worked.note or ("" if known else text),
             kind=draft.kind,
             text=text,
             value=value,
             confidence=draft.confidence,
             keyframes=keyframes,
-            entities=entities if known else (),
-            citations=tuple(ranked.keyframe.keyframe_id for ranked in keyframes[:1]) if known else (),
+            entities=ranked.entities if known else (),
+            citations=tuple(cited or [r.keyframe.keyframe_id for r in keyframes[:1]]) if known else (),
             goal=goal,
             goal_map_id=keyframes[0].keyframe.map_id if goal is not None else "",
             preset=preset,
-            answerer="extractive",
+            answerer=worked.answerer,
         )
 
 
@@ -183,6 +194,6 @@ def _nothing(query: Query, status: AnswerStatus, message: str, preset: str, watc
         value=None,
         confidence=0.0,
         preset=preset,
-        answerer="extractive",
+        answerer=EXTRACTIVE,
         timings_ms=watch.total(),
     )

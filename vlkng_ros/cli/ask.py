@@ -58,6 +58,16 @@ def add_parser(subparsers: arguments.Parsers) -> None:
         metavar="P",
         help=known["min_confidence"].doc,
     )
+    parser.add_argument(
+        "--answerer",
+        choices=known["answerer"].choices,
+        default=known["answerer"].default,
+        help=known["answerer"].doc,
+    )
+    parser.add_argument(
+        "--server-url", default=known["server_url"].default, metavar="URL", help=known["server_url"].doc
+    )
+    parser.add_argument("--model", default=known["model"].default, metavar="NAME", help=known["model"].doc)
     arguments.add_text_encoder(parser)
     parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
     parser.add_argument(
@@ -82,7 +92,12 @@ def run(args: argparse.Namespace) -> int:
     with MemoryReader.open(args.memory) as reader:
         encoder = open_encoder(args.text_encoder) if reader.stats().encoder_id is not None else None
         config = RetrievalConfig(
-            preset=args.preset, max_keyframes=args.max_keyframes, min_confidence=args.min_confidence
+            preset=args.preset,
+            max_keyframes=args.max_keyframes,
+            min_confidence=args.min_confidence,
+            answerer=args.answerer,
+            server_url=args.server_url,
+            model=args.model,
         )
         memory = MemoryQuery(reader, encoder, config)
         if args.batch is not None:
@@ -231,6 +246,8 @@ def print_answer(answer: Answer) -> None:
     from vlkng_ros.answering.wording import clock
 
     print(answer.text)
+    if answer.message and answer.message != answer.text:
+        print(f"({answer.message})")
     print(f"confidence {answer.confidence:.2f}, {answer.timings_ms.get('total', 0.0):.0f} ms")
     if answer.goal is not None:
         x, y, _ = answer.goal.position_m

@@ -1,0 +1,50 @@
+"""Retrieved frames as text for a language model, the best evidence first, within a budget of tokens."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Sequence
+
+from vlkng_ros.memory import MemoryReader
+from vlkng_ros.types import NS_PER_S, Keyframe
+
+CHARACTERS_A_TOKEN = 4
+"""Of English text; a tokenizer would need the model."""
+MAX_LABELS = 12
+
+
+def stamp(stamp_ns: int, oldest_ns: int) -> str:
+    """EgoGraph's ``[DAYd HH:MM:SS]`` in UTC: day 1 is that of the memory's first keyframe."""
+    then = dt.datetime.fromtimestamp(stamp_ns / NS_PER_S, dt.timezone.utc)
+    first = dt.datetime.fromtimestamp(oldest_ns / NS_PER_S, dt.timezone.utc)
+    return f"[DAY{(then.date() - first.date()).days + 1} {then:%H:%M:%S}]"
+
+
+def described(reader: MemoryReader, keyframe: Keyframe, oldest_ns: int, view: str = "") -> str:
+    """One frame's complete local subgraph: time, place, objects with their entities, caption."""
+    x, y, _ = keyframe.base_pose.position_m
+    head = f"[#{keyframe.keyframe_id}] {stamp(keyframe.stamp_ns, oldest_ns)} at x={x:.1f} y={y:.1f}"
+    names = reader.entities_in(view, keyframe.keyframe_id) if view else {}
+    things: Counter[str] = Counter()
+    for observation in reader.observations(keyframe.keyframe_id):
+        label = observation.detection.region_text or observation.detection.label
+        name = names.get(observation.observation_id, "")
+        things[f"{label} ({name})" if name else label] += 1
+    shown = ", ".join(f"{n} x {thing}" if n > 1 else thing for thing, n in things.most_common(MAX_LABELS))
+    parts = [head, f"objects: {shown}" if shown else "", keyframe.caption]
+    return ". ".join(part for part in parts if part)
+
+
+def within_budget(lines: Sequence[str], tokens: int) -> list[str]:
+    """As many lines from the first on as fit; a first one that is too long is cut."""
+    room = tokens * CHARACTERS_A_TOKEN
+    kept: list[str] = []
+    for line in lines:
+        if not kept and len(line) > room:
+            return [line[:room]]
+        room -= len(line) + 1
+        if room < 0:
+            break
+        kept.append(line)
+    return kept

@@ -1,0 +1,146 @@
+"""Answerers with a language model: ``llm`` in one shot, ``agent`` with tools, ``structured`` by divide and verify.
+
+A model re-ranks what was retrieved and words the answer; positions and times stay those of the frame it names. A reply
+that cannot be used is asked for once more; then, or when time is up, the caller keeps the extractive answer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from vlkng_ros.answering.context import described, stamp, within_budget
+from vlkng_ros.answering.model_reply import Decision, checked, is_final, schema_for, value_hint
+from vlkng_ros.chat import Reply, find_json, load_prompt
+from vlkng_ros.config import RetrievalConfig
+from vlkng_ros.errors import ModelOutputError, ModelUnavailableError
+from vlkng_ros.memory import MemoryReader
+from vlkng_ros.retrieval.query import Query
+from vlkng_ros.types import Keyframe, Vec3
+
+PROMPTS = Path(__file__).parent / "prompts"
+REPAIRS = 1
+"""Times that an unusable reply is asked for again."""
+
+
+class Chat(Protocol):
+    """What is asked of a language model: ``ChatClient``, or a model in this process."""
+
+    def complete(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        timeout_s: float,
+        temperature: float,
+        max_tokens: int,
+        schema: Mapping[str, Any] | None = None,
+    ) -> Reply:
+        """The model's reply."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What an answerer may tell the model: frames best first, the view that names their entities, and when "now" is."""
+
+    reader: MemoryReader
+    query: Query
+    keyframes: tuple[Keyframe, ...]
+    view: str
+    as_of_ns: int
+    oldest_ns: int
+    asker_m: Vec3
+
+    @property
+    def now(self) -> str:
+        """The moment of asking, as frames are stamped."""
+        return stamp(self.as_of_ns, self.oldest_ns)
+
+    def lines(self, tokens: int) -> dict[int, str]:
+        """Descriptions by keyframe id, best first, as many as fit."""
+        lines = [described(self.reader, keyframe, self.oldest_ns, self.view) for keyframe in self.keyframes]
+        kept = within_budget(lines, tokens)
+        return {k.keyframe_id: line for k, line in zip(self.keyframes, kept, strict=False)}
+
+
+class Conversation:
+    """A model with a deadline for all of its calls, and one repair for each.
+
+    Args:
+        chat: the model.
+        config: temperature, tokens, time-out, folder of prompts.
+        clock: monotonic seconds; injected by tests.
+    """
+
+    def __init__(self, chat: Chat, config: RetrievalConfig, clock: Callable[[], float] = time.monotonic) -> None:
+        self.chat = chat
+        self.config = config
+        self._clock = clock
+        self._deadline = clock() + config.timeout_s
+
+    def prompt(self, name: str, **values: object) -> str:
+        """A prompt file, filled in."""
+        return load_prompt(PROMPTS, name, self.config.prompts).filled(**values)
+
+    def ask(
+        self,
+        messages: list[dict[str, Any]],
+        accept: Callable[[Any], bool],
+        check: Callable[[Any], Any],
+        schema: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """What ``check`` makes of the reply's JSON; the exchange is appended to ``messages``.
+
+        Raises:
+            ModelOutputError: the reply could not be used, and neither could the repaired one.
+            ModelUnavailableError: time is up, or the server is away.
+        """
+        for attempt in range(REPAIRS + 1):
+            left_s = self._deadline - self._clock()
+            if left_s <= 0:
+                raise ModelUnavailableError(f"the language model took longer than {self.config.timeout_s:g} s")
+            reply = self.chat.complete(
+                messages,
+                timeout_s=left_s,
+                temperature=self.config.temperature,
+                max_tokens=self.config.max_tokens,
+                schema=schema,
+            )
+            messages.append({"role": "assistant", "content": reply.text})
+            try:
+                return check(find_json(reply.text, accept)[0])
+            except ModelOutputError as error:
+                if attempt == REPAIRS:
+                    raise
+                messages.append({"role": "user", "content": self.prompt("repair_answer", reason=error)})
+        raise ModelOutputError("no reply")  # not reached: the last attempt returns or raises
+
+
+def one_shot(conversation: Conversation, evidence: Evidence) -> Decision:
+    """``llm``: the serialized subgraph and the question, a ranked and cited answer back (VL-KnG step 3).
+
+    Raises:
+        ModelError: no usable reply in time.
+    """
+    lines = evidence.lines(conversation.config.context_tokens)
+    return decide(conversation, evidence, lines)
+
+
+def decide(conversation: Conversation, evidence: Evidence, lines: Mapping[int, str], notes: str = "") -> Decision:
+    """The final answer over some frames, with notes on them before the question."""
+    kind = evidence.query.kind
+    text = conversation.prompt(
+        "answer",
+        now=evidence.now,
+        frames="\n".join([*lines.values(), notes]).strip() or "(none)",
+        question=evidence.query.text,
+        value=value_hint(kind),
+    )
+    messages = [{"role": "user", "content": text}]
+    decision: Decision = conversation.ask(
+        messages, is_final, lambda value: checked(value, kind, lines.keys()), schema_for(kind)
+    )
+    return decision

@@ -1,0 +1,99 @@
+"""What a language model may reply, and how it becomes an answer: data that is checked, never trusted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vlkng_ros.errors import ModelOutputError
+from vlkng_ros.types import AnswerKind
+
+_VALUES: Mapping[AnswerKind, tuple[str, dict[str, Any]]] = {
+    AnswerKind.DURATION: ("seconds", {"type": "number", "minimum": 0}),
+    AnswerKind.BINARY: ("yes", {"type": "boolean"}),
+    AnswerKind.COUNT: ("count", {"type": "integer", "minimum": 0}),
+}
+MAX_FRAMES = 20
+MAX_ANSWER = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A checked reply. ``frames`` are keyframe ids that were retrieved, best first.
+
+    ``value`` is None for positions and times, which are those of the first frame.
+    """
+
+    found: bool
+    frames: tuple[int, ...]
+    value: float | bool | int | str | None
+    answer: str
+
+
+def schema_for(kind: AnswerKind) -> dict[str, Any]:
+    """JSON schema of a final reply."""
+    properties: dict[str, Any] = {
+        "found": {"type": "boolean"},
+        "frames": {"type": "array", "items": {"type": "integer"}, "maxItems": MAX_FRAMES},
+    }
+    if kind in _VALUES:
+        name, value = _VALUES[kind]
+        properties[name] = value
+    properties["answer"] = {"type": "string"}
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def value_hint(kind: AnswerKind) -> str:
+    """How the value is named in a prompt, with the comma that follows; empty where the first frame is the value."""
+    hints = {
+        AnswerKind.DURATION: '"seconds": a number, ',
+        AnswerKind.BINARY: '"yes": true or false, ',
+        AnswerKind.COUNT: '"count": a whole number, ',
+    }
+    return hints.get(kind, "")
+
+
+def is_final(value: Any) -> bool:
+    """Whether a JSON value looks like a final reply."""
+    return isinstance(value, dict) and isinstance(value.get("found"), bool)
+
+
+def checked(value: Mapping[str, Any], kind: AnswerKind, retrieved: Collection[int]) -> Decision:
+    """A final reply as a decision.
+
+    Raises:
+        ModelOutputError: a field is missing or of another type, or no cited frame was retrieved.
+    """
+    cited = value.get("frames")
+    if not isinstance(cited, list) or not all(isinstance(n, int) and not isinstance(n, bool) for n in cited):
+        raise ModelOutputError("'frames' must be a list of frame numbers")
+    frames = tuple(dict.fromkeys(n for n in cited if n in retrieved))[:MAX_FRAMES]
+    answer = value.get("answer")
+    if not isinstance(answer, str):
+        raise ModelOutputError("'answer' must be a sentence")
+    answer = " ".join(answer.split())[:MAX_ANSWER]
+    if not value["found"] and kind is not AnswerKind.BINARY:
+        return Decision(False, frames, None, answer)
+    if not frames and (kind in (AnswerKind.POSITION, AnswerKind.TIME) or cited):
+        raise ModelOutputError("none of 'frames' is a frame that was shown")
+    if kind is AnswerKind.TEXT:
+        if not answer:
+            raise ModelOutputError("'answer' is empty")
+        return Decision(True, frames, answer, answer)
+    if kind not in _VALUES:
+        return Decision(True, frames, None, answer)
+    name, _ = _VALUES[kind]
+    return Decision(True, frames, _typed(value.get(name), name, kind), answer)
+
+
+def _typed(value: Any, name: str, kind: AnswerKind) -> float | bool | int:
+    if kind is AnswerKind.BINARY and isinstance(value, bool):
+        return value
+    if not isinstance(value, bool) and isinstance(value, (int, float)) and math.isfinite(value) and value >= 0:
+        if kind is AnswerKind.DURATION:
+            return float(value)
+        if kind is AnswerKind.COUNT and float(value).is_integer():
+            return int(value)
+    raise ModelOutputError(f"'{name}' has the wrong type: {value!r}")

@@ -1,0 +1,96 @@
+"""``structured``: Vgent's divide and verify. Checks are made of the question and each frame is held against them.
+
+Frames that pass no check are left out, at most r = 5 stay, and what they answered goes into the final prompt. With
+``retrieval.show_images`` the model sees the frames themselves, else their descriptions.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from vlkng_ros.answering.language_model import Conversation, Evidence, decide
+from vlkng_ros.answering.model_reply import Decision
+from vlkng_ros.errors import ModelOutputError
+
+MAX_CHECKS = 4
+CANDIDATES = 20
+"""N of the paper."""
+KEPT = 5
+"""r of the paper."""
+
+
+def divide_and_verify(conversation: Conversation, evidence: Evidence) -> Decision:
+    """The answer over the frames that pass.
+
+    Raises:
+        ModelError: no usable reply in time.
+    """
+    lines = evidence.lines(conversation.config.context_tokens)
+    checks = _checks(conversation, evidence)
+    passed: list[tuple[int, int, str]] = []
+    for place, (keyframe_id, line) in enumerate(list(lines.items())[:CANDIDATES]):
+        answers = _verified(conversation, evidence, keyframe_id, line, checks)
+        score = sum(_passes(answer) for answer in answers)
+        if score:
+            said = "; ".join(f"{check} {answer}" for check, answer in zip(checks, answers, strict=True))
+            passed.append((-score, place, f"[#{keyframe_id}] {said}"))
+    kept = sorted(passed)[:KEPT]
+    ids = list(lines)
+    chosen = {ids[place]: lines[ids[place]] for _, place, _ in kept} or dict(list(lines.items())[:KEPT])
+    notes = "\n".join(["Checks:", *(note for _, _, note in kept)]) if kept else ""
+    return decide(conversation, evidence, chosen, notes)
+
+
+def _checks(conversation: Conversation, evidence: Evidence) -> list[str]:
+    text = conversation.prompt("subqueries", count=MAX_CHECKS, question=evidence.query.text)
+    schema = _list_of_text("checks")
+
+    def check(value: dict[str, Any]) -> list[str]:
+        found = [" ".join(item.split()) for item in value["checks"] if isinstance(item, str) and item.strip()]
+        if not found:
+            raise ModelOutputError("'checks' must hold questions")
+        return found[:MAX_CHECKS]
+
+    found: list[str] = conversation.ask([{"role": "user", "content": text}], _has_list("checks"), check, schema)
+    return found
+
+
+def _verified(
+    conversation: Conversation, evidence: Evidence, keyframe_id: int, line: str, checks: list[str]
+) -> list[str]:
+    image = evidence.reader.image(keyframe_id) if conversation.config.show_images else None
+    text = conversation.prompt(
+        "verify",
+        pictures=", and as it looks" if image is not None else "",
+        clip=line,
+        checks="\n".join(f"{i}. {check}" for i, check in enumerate(checks, start=1)),
+    )
+    content: Any = text
+    if image is not None:
+        url = "data:image/jpeg;base64," + base64.b64encode(image).decode()
+        content = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": text}]
+
+    def check(value: dict[str, Any]) -> list[str]:
+        answers = [str(item).strip().lower() for item in value["answers"]]
+        return (answers + ["no"] * len(checks))[: len(checks)]
+
+    answers: list[str] = conversation.ask([{"role": "user", "content": content}], _has_list("answers"), check)
+    return answers
+
+
+def _passes(answer: str) -> bool:
+    """Yes, or a number above 0."""
+    word = answer.strip(" .!")
+    if word.replace(".", "", 1).isdigit():
+        return float(word) > 0
+    return word.startswith(("yes", "true"))
+
+
+def _has_list(name: str) -> Any:
+    return lambda value: isinstance(value, dict) and isinstance(value.get(name), list)
+
+
+def _list_of_text(name: str) -> dict[str, Any]:
+    items = {"type": "array", "items": {"type": "string"}}
+    return {"type": "object", "properties": {name: items}, "required": [name], "additionalProperties": False}
