@@ -1,4 +1,7 @@
-"""A perception backend for tests: it names the colour of the image. ``perception.model`` is its pause in seconds."""
+"""A perception backend for tests: it names the colour of the image.
+
+``perception.model`` is its pause in seconds for each frame; ``load 60`` takes 60 s to load instead.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ class ColourBackend:
 
     def __init__(self, config) -> None:
         self.model = config.model or "0"
+        if self.model.startswith("load "):
+            time.sleep(float(self.model.split()[1]))
         self.counters: Counter[str] = Counter()
 
     def describe(self, frames):

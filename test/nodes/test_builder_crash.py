@@ -83,6 +83,22 @@ def test_nothing_acknowledged_is_lost_when_the_builder_is_killed_and_a_new_one_g
     assert second.stop() == 0
 
 
+def test_a_builder_is_told_to_end_while_its_model_loads_and_does(run_process, memory_path):
+    process = run_process(
+        "colour_builder.py", memory__path=memory_path, association__text_encoder="none", perception__model="load 600"
+    )
+    process.wait_for("loading the model")
+    assert process.stop() == 0
+
+
+def test_a_wrong_topic_is_said_in_the_log_within_seconds(run_process, memory_path):
+    process = run_process("builder_node", memory__path=memory_path, perception__backend="none")
+    line = process.wait_for("no image received on /image for", timeout_s=30.0)
+    assert "[WARN]" in line
+    assert "nobody publishes it" in line
+    assert process.stop() == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_builder_that_is_told_to_end_stores_what_had_arrived(robot, start, memory_path, number):
     process = start()

@@ -205,7 +205,8 @@ class BuilderNode(ManagedNode):
             if self._recorder is not None:
                 self._recorder.counts["unexpected"] += 1
                 self._recorder.last_error = f"{type(error).__name__}: {error}"
-            self.get_logger().error(f"unexpected error while building: {type(error).__name__}: {error}")
+            text = f"unexpected error while building: {type(error).__name__}: {error}"
+            self.get_logger().error(text, throttle_duration_sec=5.0)
 
     def _publish_stored(self, keyframe: Keyframe) -> None:
         self._stored.publish(

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
-from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import (
     DurabilityPolicy,
@@ -18,6 +17,11 @@ from rclpy.qos import (
 )
 
 from vlkng_ros.building.health import Durations
+
+try:
+    from rclpy.event_handler import SubscriptionEventCallbacks
+except ImportError:  # its name in Humble
+    from rclpy.qos_event import SubscriptionEventCallbacks
 
 POLICIES = {
     QoSPolicyKind.RELIABILITY: "reliability",
