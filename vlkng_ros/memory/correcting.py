@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from vlkng_ros.errors import InvalidInputError
 from vlkng_ros.memory.packing import pack_pose
-from vlkng_ros.memory.refolding import Refolder
+from vlkng_ros.memory.relocating import Relocator
 from vlkng_ros.memory.transactions import Store
 from vlkng_ros.types import Pose
 
@@ -44,7 +44,7 @@ def correct_poses(store: Store, corrections: Mapping[int, tuple[Pose, Pose | Non
         "JOIN observation o ON o.id BETWEEN k.first_observation AND k.first_observation + k.observations - 1"
     )
     affected = entities_with(connection, "corrected_observation", "corrected_keyframe")
-    Refolder(connection, store.catalogs, store.keyframes, revision).relocate(affected)
+    Relocator(connection, store.keyframes, revision).relocate(affected)
 
 
 def entities_with(connection: sqlite3.Connection, observations: str, keyframes: str) -> list[int]:

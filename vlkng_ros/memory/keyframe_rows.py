@@ -22,7 +22,9 @@ MAX_RECENT = 20_000
 _CHUNK = 500
 
 
-class _Seen(NamedTuple):
+class Seen(NamedTuple):
+    """A keyframe as the fold needs it."""
+
     keyframe: Keyframe
     camera: CameraView | None
     map: int
@@ -34,7 +36,7 @@ class KeyframeRows:
     def __init__(self, connection: sqlite3.Connection, catalogs: Catalogs) -> None:
         self._connection = connection
         self._catalogs = catalogs
-        self._recent: dict[int, _Seen] = {}
+        self._recent: dict[int, Seen] = {}
 
     def decode(self, row: Sequence[Any], caption: str = "") -> Keyframe:
         """A keyframe from the columns ``KEYFRAME``."""
@@ -124,41 +126,23 @@ class KeyframeRows:
             depth,
         )
 
-    def events(self, entity: int, after_observation: int = 0, places_only: bool = False) -> Iterator[Fact | Absence]:
-        """What happened to an entity, in the order in which it was associated; crops are left out.
-
-        With ``places_only`` detections have no more than what their place depends on: box and depth.
-        """
+    def events(self, entity: int, after_observation: int = 0) -> Iterator[Fact | Absence]:
+        """What happened to an entity, in the order in which it was associated; crops are left out."""
         absences = self._absences(entity, after_observation)
         absence = next(absences, None)
-        facts = self._places(entity) if places_only else self._facts(entity, after_observation)
-        for fact in facts:
-            while absence is not None and absence.before_observation_id <= fact.observation_id:
-                yield absence
-                absence = next(absences, None)
-            yield fact
-        while absence is not None:
-            yield absence
-            absence = next(absences, None)
-
-    def _facts(self, entity: int, after_observation: int) -> Iterator[Fact]:
         query = (
             f"SELECT {_DETECTION}, k.id, k.revision FROM assignment a JOIN {_DETECTION_FROM} "
             "JOIN keyframe k ON k.id = o.keyframe "
             "WHERE a.entity = ? AND a.observation > ? AND o.id = a.observation ORDER BY a.observation"
         )
         for row in self._connection.execute(query, (entity, after_observation)):
-            yield Fact(row[0], self._detection(row, None), *self._seen(row[9], row[10]))
-
-    def _places(self, entity: int) -> Iterator[Fact]:
-        query = (
-            "SELECT o.id, o.box, o.depth, k.id, k.revision FROM assignment a "
-            "JOIN observation o ON o.id = a.observation JOIN keyframe k ON k.id = o.keyframe "
-            "WHERE a.entity = ? ORDER BY a.observation"
-        )
-        for number, box, depth, keyframe, revision in self._connection.execute(query, (entity,)):
-            detection = Detection("", unpack_box(box), depth_m=depth)
-            yield Fact(number, detection, *self._seen(keyframe, revision))
+            while absence is not None and absence.before_observation_id <= row[0]:
+                yield absence
+                absence = next(absences, None)
+            yield Fact(row[0], self._detection(row, None), *self.seen(row[9], row[10]))
+        while absence is not None:
+            yield absence
+            absence = next(absences, None)
 
     def _absences(self, entity: int, after_observation: int) -> Iterator[Absence]:
         query = (
@@ -166,11 +150,12 @@ class KeyframeRows:
             "WHERE a.entity = ? AND a.before_observation > ? ORDER BY a.described"
         )
         for before, number, revision in self._connection.execute(query, (entity, after_observation)):
-            seen = self._seen(number, revision)
+            seen = self.seen(number, revision)
             if seen.camera is not None:
                 yield Absence(before, seen.keyframe, seen.camera)
 
-    def _seen(self, number: int, revision: int) -> _Seen:
+    def seen(self, number: int, revision: int) -> Seen:
+        """A keyframe with its camera and map, decoded once as long as its revision stays."""
         seen = self._recent.get(number)
         if seen is None or seen.keyframe.revision != revision:
             row = self._connection.execute(f"SELECT {KEYFRAME} FROM keyframe k WHERE k.id = ?", (number,)).fetchone()
@@ -185,14 +170,14 @@ class KeyframeRows:
         """The camera of a keyframe, or None where its pose or intrinsics are unknown."""
         return self._of(keyframe).camera
 
-    def _of(self, keyframe: Keyframe) -> _Seen:
+    def _of(self, keyframe: Keyframe) -> Seen:
         seen = self._recent.get(keyframe.keyframe_id)
         return seen if seen is not None and seen.keyframe is keyframe else self._remember(keyframe)
 
-    def _remember(self, keyframe: Keyframe) -> _Seen:
+    def _remember(self, keyframe: Keyframe) -> Seen:
         if len(self._recent) >= MAX_RECENT:
             self._recent.clear()
-        seen = _Seen(keyframe, camera_view(keyframe), self._catalogs.map_of_session(keyframe.session_id))
+        seen = Seen(keyframe, camera_view(keyframe), self._catalogs.map_of_session(keyframe.session_id))
         self._recent[keyframe.keyframe_id] = seen
         return seen
 

@@ -1,4 +1,4 @@
-"""Entities derived anew from their observations: after a correction of poses, or when observations were forgotten."""
+"""Entities derived anew from their observations, when some of these were forgotten."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import numpy as np
 
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.entities import Checkpoint, EntityRows, EntityWriter, checkpoint_of
-from vlkng_ros.memory.fold import CHECKPOINT_EVERY, KINDS, NOWHERE, Absence, Folded, grown
+from vlkng_ros.memory.fold import KINDS, NOWHERE, Absence, Folded, grown
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.packing import unpack_vector
-from vlkng_ros.memory.position import PositionState
-from vlkng_ros.memory.visibility import Presence
 
 
 class Refolder:
@@ -52,31 +50,6 @@ class Refolder:
         self._writer.add_checkpoints(checkpoints)
         self._writer.update(self._rows.known(key, "", "", folded, reach, self._revision))
         return True
-
-    def relocate(self, keys: Iterable[int]) -> None:
-        """Derive anew where these entities are and were: what a correction of poses changes, and nothing else."""
-        for key in keys:
-            self._relocate(key)
-
-    def _relocate(self, key: int) -> None:
-        row = self._connection.execute("SELECT folded, place FROM entity WHERE id = ?", (key,)).fetchone()
-        folded, reach, count = Folded.from_stored(*row), NOWHERE, 0
-        folded.map, folded.place, folded.presence = 0, PositionState.empty(), Presence.empty()
-        checkpoints: list[tuple[bytes, int, int]] = []
-        for event in self._keyframes.events(key, places_only=True):
-            if isinstance(event, Absence):
-                if count:
-                    folded.overlook(event)
-                continue
-            map_before = folded.map
-            folded.locate(event)
-            reach = grown(reach, map_before, folded)
-            count += 1
-            if count % CHECKPOINT_EVERY == 0:
-                checkpoints.append((folded.to_bytes(), key, count))
-        update = "UPDATE entity_checkpoint SET place = ? WHERE entity = ? AND count = ?"
-        self._connection.executemany(update, checkpoints)
-        self._writer.update(self._rows.known(key, "", "", folded, reach, self._revision))
 
     def reweigh(self, keys: Iterable[int]) -> None:
         """Derive the visual embeddings of these entities anew."""

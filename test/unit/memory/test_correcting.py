@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
+import shutil
 
 import numpy as np
 import pytest
-from remembered_drives import MOUNT, SECOND, Frame, frame, remember
+from conftest import ram_folder
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from remembered_drives import MOUNT, SECOND, Frame, drives, frame, remember, told
 
 from vlkng_ros.errors import InvalidInputError
+from vlkng_ros.memory import MemoryReader, MemoryWriter
 from vlkng_ros.memory.association.hybrid import HybridAssociator
+from vlkng_ros.memory.association.proximity import ProximityAssociator
+from vlkng_ros.memory.refolding import Refolder
 from vlkng_ros.types import Detection, Perception, Pose, PositionSource
 
 
@@ -86,6 +93,31 @@ def test_a_correction_in_another_frame_is_refused_whole(open_writer, open_reader
     with pytest.raises(InvalidInputError, match=r"keyframe 2 is in frame 'map', its correction in 'odom'"):
         writer.correct_poses(poses)
     assert open_reader().keyframe(ids[0]).base_pose == Pose.planar("map", 0.0, 0.0)
+
+
+@settings(max_examples=25, deadline=None)
+@given(drives(max_size=12), st.lists(st.tuples(st.integers(1, 12), st.integers(0, 8)), min_size=1, max_size=6))
+def test_what_a_correction_derives_is_what_a_whole_derivation_gives(frames, moves):
+    folder = ram_folder()
+    try:
+        associators = [ProximityAssociator(), HybridAssociator()]
+        with MemoryWriter.open(folder / "memory.db", encoder=None, associators=associators) as writer:
+            writer.start_session(robot="robot", map_id="house", frame_id="map")
+            # The same frames again and again, so that there are checkpoints and absences.
+            ids = remember(writer, frames * 6)
+            shift = {number: Pose.planar("map", x / 2, 0.3, 0.05 * x) for number, x in moves if number in ids}
+            writer.correct_poses({number: (base, base.compose(MOUNT)) for number, base in shift.items()})
+            with MemoryReader.open(folder / "memory.db") as reader:
+                corrected = [told(reader, view, at) for view in reader.views() for at in (None, 3 * SECOND)]
+                store = writer._store
+                with store.operation() as head:
+                    keys = [row[0] for row in store.connection.execute("SELECT id FROM entity ORDER BY id")]
+                    refolder = Refolder(store.connection, store.catalogs, store.keyframes, head.revision)
+                    assert refolder.refold(keys) == []
+                whole = [told(reader, view, at) for view in reader.views() for at in (None, 3 * SECOND)]
+        assert corrected == whole
+    finally:
+        shutil.rmtree(folder)
 
 
 def test_correcting_nothing_is_no_operation(open_writer):
