@@ -197,7 +197,8 @@ def _draw_remembered(axes: Any, thing: RememberedThing, accent: str | None, worl
     text = thing.label if accent or thing.observations > 1 else f"{thing.label}?"
     distances = [math.dist(t.centre_m[:2], thing.place) for t in world.things() if t.label == thing.label]
     if accent and distances:
-        text += f"  {min(distances):.1f} m off"
+        off = f"{min(distances):.1f} m off"
+        text += f"  {off}" if thing.covariance_m2 is not None else f"  (seen from here, {off})"
     # Into the room, where no wall is.
     middle = (world.bounds_m()[1] + world.bounds_m()[3]) / 2
     below = y > middle
