@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +96,13 @@ class MapCorrections:
     def applied(self, moved: Mapping[int, tuple[Pose, Pose | None]]) -> None:
         """What :meth:`update` returned was written; otherwise it is returned again."""
         self._now |= {keyframe_id: base for keyframe_id, (base, _) in moved.items()}
+
+    def settle(self, keyframe_id: int, pose: Pose) -> None:
+        """A keyframe's pose became known better than when it was stored."""
+        for index in range(len(self._keyframes) - 1, -1, -1):
+            if self._keyframes[index].keyframe_id == keyframe_id:
+                self._keyframes[index] = replace(self._keyframes[index], pose=pose)
+                return
 
     def forget(self, keyframe_id: int) -> None:
         """A keyframe is not in the memory any more."""

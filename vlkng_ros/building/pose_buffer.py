@@ -39,13 +39,18 @@ ODOMETRY_JUMP_M_S = 20.0
 class FoundPose:
     """The robot's base at a stamp.
 
-    ``how`` is ``exact``, ``interpolated``, ``odometry`` or ``held``; ``uncertainty_m`` is what the method may be
-    off by, beyond the error of the poses themselves.
+    ``how`` is ``exact``, ``interpolated``, ``odometry`` (between two poses), ``carried`` (by odometry from one pose) or
+    ``held``; ``uncertainty_m`` is what the method may be off by, beyond the error of the poses themselves.
     """
 
     pose: Pose
     how: str
     uncertainty_m: float = 0.0
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the next pose would not make it better."""
+        return self.how not in ("carried", "held")
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,11 +236,11 @@ class PoseBuffer:
         if before is not None and start is not None:
             carried = before[1].compose(_relative(start, here))
             if after is None or end is None or silent:
-                how = "held" if silent else "odometry"
+                how = "held" if silent else "carried"
                 return FoundPose(carried, how, self._config.hold_distance_m if silent else uncertainty_m)
             return FoundPose(_bent(carried, before[1], after[1], start, here, end), "odometry", uncertainty_m)
         if after is not None and end is not None:
-            return FoundPose(after[1].compose(_relative(end, here)), "odometry")
+            return FoundPose(after[1].compose(_relative(end, here)), "carried")
         return None
 
     def _anchor(self, stamped: tuple[int, Pose] | None) -> tuple[Pose | None, float]:

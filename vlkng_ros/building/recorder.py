@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import logging
 import math
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 from vlkng_ros.building.inbox import Event
 from vlkng_ros.building.map_corrections import MapCorrections
 from vlkng_ros.building.pipeline import MemoryBuilder
+from vlkng_ros.building.pose_buffer import FoundPose
+from vlkng_ros.building.rotation import turn_between_rad
 from vlkng_ros.building.selector import FrameSelector, NewSession, Selected
 from vlkng_ros.config import BuilderConfig
 from vlkng_ros.errors import ImageError, InvalidInputError, MemoryFileError, NotInMemoryError, VlkngError
 from vlkng_ros.types import Capture, Image, Intrinsics, Keyframe, Pose
 
 T = TypeVar("T")
+SETTLED_M = 0.01
+SETTLED_RAD = 0.004
+"""A later pose that places a keyframe less far from where it was stored is not worth a write."""
+MOST_UNSETTLED = 256
 logger = logging.getLogger(__name__)
 
 
@@ -47,7 +53,8 @@ class KeyframeRecorder(Generic[T]):
         self.selector = selector
         self.builder = builder
         self.counts: Counter[str] = Counter()
-        """Frames by why they were not stored: ``image`` (not usable), ``blurred``, ``store`` (disk); ``sessions``."""
+        """Frames by why they were not stored: ``image`` (not usable), ``blurred``, ``store`` (disk); ``sessions``, and
+        ``settled``: keyframes whose pose a later one made better."""
         self.last_error = ""
         self.last_keyframe: Keyframe | None = None
         self.intrinsics: Intrinsics | None = None
@@ -58,6 +65,8 @@ class KeyframeRecorder(Generic[T]):
         self._map_id = config.robot.map_id if map_id is None else map_id
         self._session_open = False
         self._map = MapCorrections()
+        self._unsettled: deque[tuple[int, int, Pose, Pose | None]] = deque(maxlen=MOST_UNSETTLED)
+        """Keyframes that the next pose will place better: id, stamp, base as stored, mount."""
 
     def handle(self, event: Event) -> None:
         """Take in one event and store the keyframes that follow from it."""
@@ -74,6 +83,7 @@ class KeyframeRecorder(Generic[T]):
             add(event.stamp_ns, event.item)
             if event.kind == "pose" and event.item.frame_id.strip("/") == self._config.robot.map_frame:
                 self._map.add_pose(event.stamp_ns, event.item)
+                self._settle(event.stamp_ns)
         self.work()
 
     def work(self) -> None:
@@ -83,6 +93,7 @@ class KeyframeRecorder(Generic[T]):
                 logger.warning("%s: a new session begins", taken.reason)
                 self._session_open = False
                 self._map.clear()
+                self._unsettled.clear()
             else:
                 self._record(taken)
         self.builder.poll()
@@ -120,9 +131,33 @@ class KeyframeRecorder(Generic[T]):
         self.selector.policy.accept(selected.stamp_ns, base)
         self.last_keyframe = keyframe
         self._map.add_keyframe(keyframe.keyframe_id, keyframe.stamp_ns, base, mount)
+        if not selected.found.is_final:
+            self._unsettled.append((keyframe.keyframe_id, keyframe.stamp_ns, base, mount))
         # A jump back in time starts a session, not a map: localisation goes on in the one it has.
         self._map_id = keyframe.map_id
         self._on_stored(keyframe)
+
+    def _settle(self, pose_ns: int) -> None:
+        """Place the keyframes since the last pose between it and the new one, as a recording would be."""
+        better: dict[int, tuple[Pose, Pose | None]] = {}
+        while self._unsettled and self._unsettled[0][1] <= pose_ns:
+            keyframe_id, stamp_ns, stored, mount = self._unsettled.popleft()
+            found = self.selector.buffer.lookup(stamp_ns, math.inf)
+            if not isinstance(found, FoundPose):
+                continue
+            base = found.pose
+            if base.distance_m(stored) > SETTLED_M or turn_between_rad(base, stored) > SETTLED_RAD:
+                better[keyframe_id] = (base, base.compose(mount) if mount is not None else None)
+        if not better:
+            return
+        try:
+            self._move(better)
+        except VlkngError as error:
+            self._note("correct", error)
+            return
+        for keyframe_id, (base, _) in better.items():
+            self._map.settle(keyframe_id, base)
+        self.counts["settled"] += len(better)
 
     def _follow_map(self, vertices: Mapping[int, tuple[float, float]]) -> None:
         moved = self._map.update(vertices)

@@ -118,6 +118,40 @@ def test_a_pose_that_was_none_is_counted_with_what_was_wrong():
     assert run.recorder.selector.buffer.last_problem == "pose in 'map': holds NaN"
 
 
+def test_a_pose_that_was_carried_forward_is_corrected_when_the_next_one_comes():
+    run = Recording(BuilderConfig(memory=CONFIG.memory))
+    for i in range(101):
+        # Odometry says 5 % too much.
+        run.recorder.handle(Event("odometry", seconds(10 + i / 50), Pose.planar("odom", 1.05 * i / 50, 0)))
+        if i == 0:
+            run.pose(10, 0)
+        if i == 51:
+            run.frame(11)
+    (keyframe,) = run.stored
+    assert keyframe.base_pose.position_m[0] == pytest.approx(1.05)
+    assert run.memory.corrected == []
+    run.pose(12, 2.0)
+    ((keyframe_id, (base, camera)),) = run.memory.corrected[0].items()
+    assert keyframe_id == keyframe.keyframe_id
+    assert base.position_m[0] == pytest.approx(1.0)
+    assert camera.position_m == pytest.approx((1.0, 0.0, 0.5))
+    assert run.recorder.counts["settled"] == 1
+    run.pose(13, 3.0)
+    assert len(run.memory.corrected) == 1
+
+
+def test_a_pose_that_was_right_is_left_alone():
+    run = Recording(BuilderConfig(memory=CONFIG.memory))
+    for i in range(101):
+        run.recorder.handle(Event("odometry", seconds(10 + i / 50), Pose.planar("odom", i / 50, 0)))
+        if i == 0:
+            run.pose(10, 0)
+        if i == 51:
+            run.frame(11)
+    run.pose(12, 2.0)
+    assert run.memory.corrected == []
+
+
 def graph(places):
     return Event("graph", 0, places)
 
