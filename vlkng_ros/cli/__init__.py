@@ -45,6 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         Its exit status: 0, 2 where the input cannot be used (the reason is on stderr), 130 after Ctrl-C and 141 when
         whoever reads the output went away.
     """
+    # Before NumPy is imported: its products are small here, and on a busy machine OpenBLAS's threads wait for each
+    # other, spinning, for longer than they work.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     args = build_parser().parse_args(argv)
     logging.basicConfig(
         level=logging.INFO if args.verbose else logging.WARNING, format="%(levelname)s: %(message)s", stream=sys.stderr
