@@ -16,6 +16,8 @@ from vlkng_ros.memory.visibility import Presence
 from vlkng_ros.types import Entity, EntityKind, EntityState, FloatArray, PositionEstimate, Vec3
 
 COLUMNS = "id, type, number, folded, place, reach, revision"
+MAX_RECENT = 20_000
+"""Entities kept decoded by a reader."""
 Checkpoint = tuple[int, int, int, str, bytes]
 """A row of ``entity_checkpoint``."""
 
@@ -101,6 +103,10 @@ class KnownEntity:
 
     def entity(self) -> Entity:
         """As the vocabulary has it."""
+        return self._entity
+
+    @cached_property
+    def _entity(self) -> Entity:
         folded = self.folded
         return Entity(
             view=self.view,
@@ -127,6 +133,7 @@ class EntityRows:
         self._connection = connection
         self._catalogs = catalogs
         self._keyframes = keyframes
+        self._recent: dict[int, KnownEntity] = {}
 
     def decode(self, view: str, row: tuple[int, int, int, str, bytes, bytes, int]) -> KnownEntity:
         """An entity from the columns ``COLUMNS``."""
@@ -150,9 +157,29 @@ class EntityRows:
         return None if row is None else int(row[0])
 
     def load(self, view: str, key: int) -> KnownEntity | None:
-        """An entity as it is now."""
+        """An entity as it is now; decoded once as long as its revision stays."""
+        known = self._recent.get(key)
+        if known is not None:
+            row = self._connection.execute("SELECT revision FROM entity WHERE id = ?", (key,)).fetchone()
+            if row is not None and row[0] == known.revision:
+                return known
+        known = self.load_anew(view, key)
+        if known is None:
+            self._recent.pop(key, None)
+            return None
+        if len(self._recent) >= MAX_RECENT:
+            self._recent.clear()
+        self._recent[key] = known
+        return known
+
+    def load_anew(self, view: str, key: int) -> KnownEntity | None:
+        """An entity as it is now, for a caller that keeps it."""
         row = self._connection.execute(f"SELECT {COLUMNS} FROM entity WHERE id = ?", (key,)).fetchone()
         return None if row is None else self.decode(view, row)
+
+    def clear(self) -> None:
+        """Forget what was decoded: after a deletion."""
+        self._recent.clear()
 
     def as_of(self, known: KnownEntity, as_of_ns: int) -> KnownEntity | None:
         """The entity as the keyframes up to a time made it; None where it was not seen by then."""

@@ -6,6 +6,7 @@ import sqlite3
 
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.columns import ENTITY_COLUMNS, KEYFRAME_COLUMNS, EntityColumns, EntityRow, KeyframeColumns
+from vlkng_ros.memory.entities import EntityRows
 from vlkng_ros.memory.forgetting import ENTITY, KEYFRAME, TEXT
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.rows import Changes
@@ -14,10 +15,13 @@ from vlkng_ros.memory.rows import Changes
 class Follower:
     """The columns of a memory up to a revision. Every method runs inside a read transaction of the caller's."""
 
-    def __init__(self, connection: sqlite3.Connection, catalogs: Catalogs, keyframes: KeyframeRows) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, catalogs: Catalogs, keyframes: KeyframeRows, entities: EntityRows
+    ) -> None:
         self._connection = connection
         self._catalogs = catalogs
         self._keyframe_rows = keyframes
+        self._entity_rows = entities
         self.views: dict[str, int] = {}
         """Numbers of the views by name, oldest first."""
         self.revision = self.newest_revision()
@@ -73,6 +77,7 @@ class Follower:
         if buried:
             self._catalogs.clear()
             self._keyframe_rows.clear()
+            self._entity_rows.clear()
             self._catalogs.load_slugs()
         self.revision = revision
         return Changes(

@@ -17,6 +17,8 @@ from vlkng_ros.types import FloatArray, Vec3
 
 MAX_RECORDS = 20_000
 """Entities kept decoded in memory."""
+MAX_SIMILAR = 500_000
+"""Pairs of labels whose similarity is kept."""
 
 class LiveView:
     """The entities of one view (``association.base.View``). It changes with ``install``, after a COMMIT."""
@@ -43,6 +45,7 @@ class LiveView:
         self._map_of: dict[int, str] = {}
         self._used: dict[int, int] = {}
         self._labels: dict[int, str] = {}
+        self._similar: dict[tuple[str, str], float] = {}
 
     def load(self) -> None:
         """Read where every entity is; everything else is read when it is asked for."""
@@ -51,6 +54,7 @@ class LiveView:
         self._map_of.clear()
         self._used.clear()
         self._labels.clear()
+        self._similar.clear()
         query = "SELECT id, associated FROM view WHERE name = ?"
         row = self._connection.execute(query, (self.name,)).fetchone()
         if row is None:
@@ -93,15 +97,20 @@ class LiveView:
 
     def label_similarity(self, a: str, b: str) -> float:
         """Cosine of two labels' embeddings; 1.0 for equal labels, and 0.0 for others where there is no encoder."""
-        if a == b or normal_form(a) == normal_form(b):
-            return 1.0
-        return self._vocabulary.similarity(a, b)
+        found = self._similar.get((a, b))
+        if found is None:
+            alike = a == b or normal_form(a) == normal_form(b)
+            found = 1.0 if alike else self._vocabulary.similarity(a, b)
+            if len(self._similar) >= MAX_SIMILAR:
+                self._similar.clear()
+            self._similar[a, b] = found
+        return found
 
     def record(self, key: int) -> KnownEntity:
         """An entity by its row."""
         found = self._records.get(key)
         if found is None:
-            loaded = self._rows.load(self.name, key)
+            loaded = self._rows.load_anew(self.name, key)
             if loaded is None:
                 raise LookupError(f"view '{self.name}': no row {key}")
             loaded.appearance = self._appearance(key)

@@ -9,9 +9,12 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vlkng_ros.memory.catalogs import Catalogs
-from vlkng_ros.memory.packing import unpack_vector
-from vlkng_ros.memory.rows import Crop, Mention, StoredText
+from vlkng_ros.memory.packing import unpack_vector, unpack_vectors
+from vlkng_ros.memory.rows import Crop, StoredText
 
 PAGE = 2_000
 Reading = Callable[[], AbstractContextManager[None]]
@@ -28,8 +31,9 @@ def read_texts(connection: sqlite3.Connection, reading: Reading, after_text_id: 
     while True:
         with reading():
             rows = connection.execute(query, (after_text_id, last, PAGE)).fetchall()
-        for number, text, data in rows:
-            yield StoredText(number, text, None if data is None else unpack_vector(data))
+        vectors = unpack_vectors([data for _, _, data in rows])
+        for (number, text, _), vector in zip(rows, vectors, strict=True):
+            yield StoredText(number, text, vector)
         if len(rows) < PAGE:
             return
         after_text_id = rows[-1][0]
@@ -56,34 +60,38 @@ def read_crops(
 
 def read_mentions(
     connection: sqlite3.Connection, reading: Reading, after_keyframe_id: int, keyframe_ids: Sequence[int] | None
-) -> Iterator[Mention]:
-    """By keyframe, ascending or as named: its caption's sentences in order, then labels and region texts."""
+) -> Iterator[NDArray[np.int64]]:
+    """Pages of mentions: keyframe, text, role and observation, shape ``(n, 4)``.
+
+    By keyframe, ascending or as named: its caption's sentences in order, then label and region text by observation.
+    """
     if keyframe_ids is not None:
         for start in range(0, len(keyframe_ids), PAGE):
             page = [int(number) for number in keyframe_ids[start : start + PAGE]]
             with reading():
-                rows = [row for number in page for row in _between(connection, number - 1, number)]
-            yield from (Mention(*row) for row in rows)
+                rows = [_between(connection, number - 1, number) for number in page]
+            yield np.concatenate(rows)
         return
     with reading():
         (last,) = connection.execute("SELECT keyframe FROM head").fetchone()
     for start in range(after_keyframe_id, last, PAGE):
         with reading():
-            rows = _between(connection, start, min(start + PAGE, last))
-        yield from (Mention(*row) for row in rows)
+            page_of_all = _between(connection, start, min(start + PAGE, last))
+        yield page_of_all
 
 
-def _between(connection: sqlite3.Connection, after: int, last: int) -> list[tuple[int, int, str, int]]:
-    query = "SELECT keyframe, text FROM keyframe_text WHERE keyframe > ? AND keyframe <= ? ORDER BY keyframe, ordinal"
-    rows = [(keyframe, text, "caption", 0) for keyframe, text in connection.execute(query, (after, last))]
+def _between(connection: sqlite3.Connection, after: int, last: int) -> NDArray[np.int64]:
+    query = (
+        "SELECT keyframe, text, 0, 0 FROM keyframe_text WHERE keyframe > ? AND keyframe <= ? ORDER BY keyframe, ordinal"
+    )
+    captions = connection.execute(query, (after, last)).fetchall()
     query = (
         "SELECT o.keyframe, o.label, o.region, o.id FROM keyframe k JOIN observation o "
         "ON o.id BETWEEN k.first_observation AND k.first_observation + k.observations - 1 WHERE k.id > ? AND k.id <= ?"
     )
-    for keyframe, label, region, observation in connection.execute(query, (after, last)):
-        rows.append((keyframe, label, "label", observation))
-        if region is not None:
-            rows.append((keyframe, region, "region", observation))
-    # Stable: within an observation the label stays before its region text.
-    rows.sort(key=lambda row: (row[0], row[3]))
-    return rows
+    found = connection.execute(query, (after, last)).fetchall()
+    rows = captions + [(keyframe, label, 1, number) for keyframe, label, _, number in found]
+    rows += [(keyframe, region, 2, number) for keyframe, _, region, number in found if region is not None]
+    table = np.array(rows, dtype=np.int64).reshape(-1, 4)
+    # Stable, so that a caption's sentences stay in order and a label comes before its region text.
+    return table[np.lexsort((table[:, 3], table[:, 0]))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -72,6 +72,17 @@ def unpack_vector(data: bytes) -> FloatArray:
     vector = np.frombuffer(data, dtype=np.float16).astype(np.float32)
     length = float(np.linalg.norm(vector))
     return vector / np.float32(length) if length > 0 else vector
+
+
+def unpack_vectors(data: Sequence[bytes | None]) -> list[FloatArray | None]:
+    """Many at once, each as ``unpack_vector`` gives it; None stays None."""
+    known = [item for item in data if item is not None]
+    if not known or len({len(item) for item in known}) > 1:
+        return [None if item is None else unpack_vector(item) for item in data]
+    matrix = np.frombuffer(b"".join(known), dtype=np.float16).reshape(len(known), -1).astype(np.float32)
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    rows = iter(matrix / np.where(lengths > 0, lengths, np.float32(1)))
+    return [None if item is None else next(rows) for item in data]
 
 
 def pack_attributes(attributes: Mapping[str, str]) -> str:

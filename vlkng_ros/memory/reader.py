@@ -25,7 +25,17 @@ from vlkng_ros.memory.history import HistoryRows
 from vlkng_ros.memory.images import ImageFolder
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.mentions import read_crops, read_mentions, read_texts
-from vlkng_ros.memory.rows import Changes, Crop, KeyframeTable, MemoryStats, Mention, Span, StoredText
+from vlkng_ros.memory.rows import (
+    ROLES,
+    Changes,
+    Crop,
+    KeyframeTable,
+    MemoryStats,
+    Mention,
+    MentionTable,
+    Span,
+    StoredText,
+)
 from vlkng_ros.memory.schema import SCHEMA_VERSION
 from vlkng_ros.memory.spans import read_spans
 from vlkng_ros.types import Entity, Keyframe, Observation, Relation, Sighting, Vec3
@@ -51,7 +61,7 @@ class MemoryReader:
         self._history = HistoryRows(connection, self._catalogs)
         self._graphs: dict[str, ViewGraph] = {}
         with self._reading():
-            self._follower = Follower(connection, self._catalogs, self._keyframe_rows)
+            self._follower = Follower(connection, self._catalogs, self._keyframe_rows, self._entity_rows)
 
     @property
     def revision(self) -> int:
@@ -170,7 +180,16 @@ class MemoryReader:
 
     def mentions(self, after_keyframe_id: int = 0, keyframe_ids: Sequence[int] | None = None) -> Iterator[Mention]:
         """Which keyframe says what: of the keyframes after one, or of those named (as ``refresh`` names them)."""
-        return read_mentions(self._connection, self._reading, after_keyframe_id, keyframe_ids)
+        for page in read_mentions(self._connection, self._reading, after_keyframe_id, keyframe_ids):
+            for keyframe_id, text_id, role, observation_id in page.tolist():
+                yield Mention(keyframe_id, text_id, ROLES[role], observation_id)
+
+    def mention_table(self, after_keyframe_id: int = 0, keyframe_ids: Sequence[int] | None = None) -> MentionTable:
+        """The same as ``mentions``, as columns: several times faster for a whole memory."""
+        pages = list(read_mentions(self._connection, self._reading, after_keyframe_id, keyframe_ids))
+        table = np.concatenate(pages) if pages else np.zeros((0, 4), dtype=np.int64)
+        columns = np.ascontiguousarray(table.T)
+        return MentionTable(columns[0], columns[1], columns[2], columns[3])
 
     def spans(self, kind: str | None = None, as_of_ns: int | None = None) -> list[Span]:
         """Chunks and clips with their summaries, oldest first; as of a time only those that had ended by then."""
@@ -200,13 +219,15 @@ class MemoryReader:
             query = f"SELECT {COLUMNS} FROM entity WHERE view = ? AND first_seen <= ? ORDER BY id"
             limit = as_of_ns if as_of_ns is not None else 2**63 - 1
             rows = self._connection.execute(query, (self._view(view), limit)).fetchall()
+            # The rows are decoded later, when a type may have been forgotten.
+            self._catalogs.load_slugs()
         return self._cut(view, rows, as_of_ns)
 
     def _cut(self, view: str, rows: Sequence[Any], as_of_ns: int | None) -> Iterator[Entity]:
         for row in rows:
-            with self._reading():
-                known: KnownEntity | None = self._entity_rows.decode(view, row)
-                if known is not None and as_of_ns is not None:
+            known: KnownEntity | None = self._entity_rows.decode(view, row)
+            if known is not None and as_of_ns is not None:
+                with self._reading():
                     known = self._entity_rows.as_of(known, as_of_ns)
             if known is not None:
                 yield known.entity()

@@ -93,6 +93,9 @@ class StoredText:
     vector: FloatArray | None
 
 
+ROLES = ("caption", "label", "region")
+
+
 @dataclass(frozen=True, slots=True)
 class Mention:
     """A text in a keyframe. ``role`` is ``caption``, ``label`` or ``region``; captions have observation 0."""
@@ -101,6 +104,20 @@ class Mention:
     text_id: int
     role: str
     observation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class MentionTable:
+    """Mentions as columns, each of shape ``(n,)``: what an index of a whole memory takes in."""
+
+    keyframe_ids: NDArray[np.int64]
+    text_ids: NDArray[np.int64]
+    roles: NDArray[np.int64]
+    """Positions in ``ROLES``."""
+    observation_ids: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.keyframe_ids)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from vlkng_ros.types import Vec3
 
-CELL_M = 2.5
+CELL_M = 4.0
 STANDING, SEEN_FROM = 0, 1
 """The two places that a key may have: where it is, and where it was last seen from."""
 _Cell = tuple[int, int, int]

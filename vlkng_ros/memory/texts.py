@@ -111,19 +111,15 @@ class TextStore:
 class Vocabulary:
     """Similarity of labels. Vectors are the stored ones, so that the same memory gives the same similarities."""
 
-    MAX_PAIRS = 500_000
-
     def __init__(self, connection: sqlite3.Connection, encoder: TextEncoder | None, encoder_number: int | None) -> None:
         self._connection = connection
         self._encoder = encoder
         self._encoder_number = encoder_number
         self._vectors: dict[str, FloatArray | None] = {}
-        self._pairs: dict[tuple[str, str], float] = {}
 
     def clear(self) -> None:
         """Forget every label."""
         self._vectors.clear()
-        self._pairs.clear()
 
     def vector(self, label: str) -> FloatArray | None:
         """Unit vector of a label, shape ``(d,)``; None without an encoder."""
@@ -133,15 +129,8 @@ class Vocabulary:
 
     def similarity(self, a: str, b: str) -> float:
         """Cosine of two labels; 0.0 where it cannot be known."""
-        key = (a, b) if a <= b else (b, a)
-        found = self._pairs.get(key)
-        if found is None:
-            one, two = self.vector(a), self.vector(b)
-            found = 0.0 if one is None or two is None else float(np.dot(one, two))
-            if len(self._pairs) >= self.MAX_PAIRS:
-                self._pairs.clear()
-            self._pairs[key] = found
-        return found
+        one, two = self.vector(a), self.vector(b)
+        return 0.0 if one is None or two is None else float(np.dot(one, two))
 
     def _load(self, label: str) -> FloatArray | None:
         if self._encoder is None:

@@ -12,6 +12,7 @@ from test_durability import PROCESSES, check_whole
 
 from vlkng_ros.errors import NotInMemoryError
 from vlkng_ros.memory import Changes, MemoryReader
+from vlkng_ros.memory.rows import ROLES
 from vlkng_ros.types import Detection, EntityState, Perception, Pose, RelationMention
 
 
@@ -246,6 +247,12 @@ def test_texts_are_stored_once_and_ascend_in_order_of_first_mention(open_writer,
     ]
     assert [m.keyframe_id for m in reader.mentions(keyframe_ids=[2, 1])] == [2, 2, 2, 2, 1, 1, 1]
     assert [m.keyframe_id for m in reader.mentions(1)] == [2, 2, 2, 2]
+    table = reader.mention_table()
+    assert len(table) == 7
+    assert table.keyframe_ids.tolist() == [m[0] for m in mentions]
+    assert [texts[number].text for number in table.text_ids.tolist()] == [m[1] for m in mentions]
+    assert [ROLES[role] for role in table.roles.tolist()] == [m[2] for m in mentions]
+    assert table.observation_ids.tolist() == [m[3] for m in mentions]
 
 
 def test_vectors_of_different_encoders_are_never_mixed(open_writer, open_reader):
