@@ -1,4 +1,4 @@
-"""What callbacks leave for the thread that does the work: bounded, in order of arrival, the oldest frame dropped."""
+"""What callbacks leave for the thread that does the work: bounded, in order of arrival, the oldest dropped."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
+from itertools import chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,18 +20,18 @@ class Event:
 
 
 class Inbox:
-    """Events from any thread to one. Frames are few and large, the others many and small: each has its own bound.
+    """Events from any thread to one. Images are few and large, the others many and small: each sort has its bound.
 
     Args:
-        frames: most frames kept.
+        frames: most camera frames kept, and most depth images.
         others: most other events kept.
     """
 
     def __init__(self, frames: int = 8, others: int = 20_000) -> None:
         self.dropped: Counter[str] = Counter()
         """Events lost because the working thread did not keep up, by kind."""
-        self._limits = {True: frames, False: others}
-        self._queues: dict[bool, deque[tuple[int, Event]]] = {True: deque(), False: deque()}
+        self._limits = {"frame": frames, "depth": frames, "": others}
+        self._queues: dict[str, deque[tuple[int, Event]]] = {sort: deque() for sort in self._limits}
         self._number = 0
         self._woken = False
         self._changed = threading.Condition()
@@ -38,17 +39,12 @@ class Inbox:
     def __len__(self) -> int:
         return sum(len(queue) for queue in self._queues.values())
 
-    @property
-    def frames(self) -> int:
-        """Frames that wait."""
-        return len(self._queues[True])
-
     def put(self, event: Event) -> None:
         """Leave an event; never blocks for long, drops the oldest of its sort when full."""
-        is_frame = event.kind == "frame"
+        sort = event.kind if event.kind in self._limits else ""
         with self._changed:
-            queue = self._queues[is_frame]
-            if len(queue) >= self._limits[is_frame]:
+            queue = self._queues[sort]
+            if len(queue) >= self._limits[sort]:
                 _, lost = queue.popleft()
                 self.dropped[lost.kind] += 1
             queue.append((self._number, event))
@@ -67,7 +63,7 @@ class Inbox:
             if not self._woken and not len(self):
                 self._changed.wait(timeout_s)
             self._woken = False
-            events = sorted(self._queues[True] + self._queues[False], key=lambda numbered: numbered[0])
+            events = sorted(chain.from_iterable(self._queues.values()), key=lambda numbered: numbered[0])
             for queue in self._queues.values():
                 queue.clear()
         return [event for _, event in events]

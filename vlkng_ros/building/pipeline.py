@@ -15,11 +15,12 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from vlkng_ros.building.depth import distance_m
 from vlkng_ros.building.image_codec import decode_image, encode_jpeg, fit_width
 from vlkng_ros.config import BuilderConfig
 from vlkng_ros.errors import ImageError, MemoryFileError, ModelUnavailableError, VlkngError, WorkerError
 from vlkng_ros.perception.base import Frame
-from vlkng_ros.types import Capture, Image, Keyframe, Perception, Pose
+from vlkng_ros.types import Capture, FloatArray, Image, Keyframe, Perception, Pose
 
 if TYPE_CHECKING:
     from vlkng_ros.memory import MemoryWriter
@@ -69,6 +70,7 @@ class MemoryBuilder:
         self._queue: deque[Frame] = deque()
         self._flying: dict[Future[Perception], tuple[Frame, float]] = {}
         self._attempts: Counter[int] = Counter()
+        self._depths: dict[int, FloatArray] = {}
         self._backlog = True
         self._retry_at_s = -math.inf
 
@@ -82,10 +84,11 @@ class MemoryBuilder:
         robot = self._config.robot
         return self._writer.start_session(robot=robot.name, map_id=map_id, frame_id=robot.map_frame)
 
-    def add(self, capture: Capture, image: Image) -> Keyframe:
+    def add(self, capture: Capture, image: Image, depth_m: FloatArray | None = None) -> Keyframe:
         """Store a frame; it is on disk when this returns, and is described when the model comes to it.
 
-        ``capture.intrinsics`` are those of ``image`` as handed in; both are reduced together.
+        ``capture.intrinsics`` are those of ``image`` as handed in; both are reduced together. ``depth_m`` is as for
+        :meth:`attach_depth`.
 
         Raises:
             ImageError: the image is not RGB or cannot be encoded.
@@ -99,10 +102,21 @@ class MemoryBuilder:
         self.counts["stored"] += 1
         if self.describe is not None:
             self._queue.append(Frame(keyframe.keyframe_id, keyframe.stamp_ns, image))
+            if depth_m is not None:
+                self._depths[keyframe.keyframe_id] = depth_m
             while len(self._queue) > self._config.keyframe.queue_size:
                 self._defer(self._queue.popleft())
             self.poll()
         return keyframe
+
+    def attach_depth(self, keyframe_id: int, depth_m: FloatArray) -> None:
+        """Depths seen together with a keyframe, shape ``(h, w)``; its detections get theirs from it.
+
+        They are kept only while the keyframe is in memory: one that is described later goes without.
+        """
+        waiting = (frame.keyframe_id for frame in (*self._queue, *(frame for frame, _ in self._flying.values())))
+        if keyframe_id in waiting:
+            self._depths[keyframe_id] = depth_m
 
     def correct(self, poses: Mapping[int, tuple[Pose, Pose | None]]) -> None:
         """Move keyframes, by id to base and camera: the map was corrected. Entities move with them.
@@ -144,6 +158,7 @@ class MemoryBuilder:
 
     def _defer(self, frame: Frame) -> None:
         self.counts["deferred"] += 1
+        self._depths.pop(frame.keyframe_id, None)
         if self._config.memory.keep_images:
             self._backlog = True
         else:
@@ -205,7 +220,7 @@ class MemoryBuilder:
     def _store(self, frame: Frame, perception: Perception) -> int | None:
         keyframe_id = frame.keyframe_id
         try:
-            self._writer.add_perception(keyframe_id, perception)
+            self._writer.add_perception(keyframe_id, self._with_depth(frame, perception))
             self._writer.associate(keyframe_id)
         except MemoryFileError as error:
             self._put_back(frame, error)
@@ -214,8 +229,21 @@ class MemoryBuilder:
             self._fail(keyframe_id, str(error))
             return None
         self._attempts.pop(keyframe_id, None)
+        self._depths.pop(keyframe_id, None)
         self.counts["described"] += 1
         return keyframe_id
+
+    def _with_depth(self, frame: Frame, perception: Perception) -> Perception:
+        depth_m = self._depths.get(frame.keyframe_id)
+        if depth_m is None:
+            return perception
+        detections = tuple(
+            replace(detection, depth_m=distance_m(depth_m, detection.box_px, frame.size_px))
+            if detection.box_px is not None and detection.depth_m is None
+            else detection
+            for detection in perception.detections
+        )
+        return replace(perception, detections=detections)
 
     def _put_back(self, frame: Frame, error: VlkngError) -> None:
         """Describe it again, later: the fault is not the frame's, unless the model's process keeps dying on it."""
@@ -236,6 +264,7 @@ class MemoryBuilder:
         self.counts["failed"] += 1
         self.last_error = f"keyframe {keyframe_id}: {reason}"
         self._attempts.pop(keyframe_id, None)
+        self._depths.pop(keyframe_id, None)
         try:
             self._writer.mark_perception_failed(keyframe_id, reason)
         except VlkngError as error:

@@ -8,6 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
+from vlkng_ros.building.depth import DepthMatcher, metres_of
 from vlkng_ros.building.inbox import Event
 from vlkng_ros.building.map_corrections import MapCorrections
 from vlkng_ros.building.pipeline import MemoryBuilder
@@ -16,7 +17,7 @@ from vlkng_ros.building.rotation import turn_between_rad
 from vlkng_ros.building.selector import FrameSelector, NewSession, Selected
 from vlkng_ros.config import BuilderConfig
 from vlkng_ros.errors import ImageError, InvalidInputError, MemoryFileError, NotInMemoryError, VlkngError
-from vlkng_ros.types import Capture, Image, Intrinsics, Keyframe, Pose
+from vlkng_ros.types import Capture, FloatArray, Image, Intrinsics, Keyframe, Pose
 
 T = TypeVar("T")
 SETTLED_M = 0.01
@@ -53,8 +54,8 @@ class KeyframeRecorder(Generic[T]):
         self.selector = selector
         self.builder = builder
         self.counts: Counter[str] = Counter()
-        """Frames by why they were not stored: ``image`` (not usable), ``blurred``, ``store`` (disk); ``sessions``, and
-        ``settled``: keyframes whose pose a later one made better."""
+        """Frames by why they were not stored: ``image`` (not usable), ``blurred``, ``store`` (disk); depth images not
+        usable: ``depth``; ``sessions``; keyframes whose pose a later one made better: ``settled``."""
         self.last_error = ""
         self.last_keyframe: Keyframe | None = None
         self.intrinsics: Intrinsics | None = None
@@ -65,6 +66,7 @@ class KeyframeRecorder(Generic[T]):
         self._map_id = config.robot.map_id if map_id is None else map_id
         self._session_open = False
         self._map = MapCorrections()
+        self._depth = DepthMatcher()
         self._unsettled: deque[tuple[int, int, Pose, Pose | None]] = deque(maxlen=MOST_UNSETTLED)
         """Keyframes that the next pose will place better: id, stamp, base as stored, mount."""
 
@@ -74,6 +76,10 @@ class KeyframeRecorder(Generic[T]):
             self.selector.add_frame(event.stamp_ns, event.item)  # type: ignore[arg-type]
         elif event.kind == "camera_info":
             self.intrinsics = event.item if isinstance(event.item, Intrinsics) else None
+        elif event.kind == "depth":
+            for keyframe_id in self._depth.add_image(event.stamp_ns, event.item):
+                if (depth_m := self._depth_at(event.stamp_ns)) is not None:
+                    self.builder.attach_depth(keyframe_id, depth_m)
         elif event.kind == "graph":
             self._follow_map(event.item)  # type: ignore[arg-type]
         elif event.kind == "refused":
@@ -94,6 +100,7 @@ class KeyframeRecorder(Generic[T]):
                 self._session_open = False
                 self._map.clear()
                 self._unsettled.clear()
+                self._depth.clear()
             else:
                 self._record(taken)
         self.builder.poll()
@@ -124,7 +131,8 @@ class KeyframeRecorder(Generic[T]):
         )
         try:
             self._open_session()
-            keyframe = self.builder.add(capture, image)
+            depth_m = self._depth_at(selected.stamp_ns)
+            keyframe = self.builder.add(capture, image, depth_m)
         except (MemoryFileError, InvalidInputError) as error:
             self._note("store", error)
             return
@@ -133,9 +141,21 @@ class KeyframeRecorder(Generic[T]):
         self._map.add_keyframe(keyframe.keyframe_id, keyframe.stamp_ns, base, mount)
         if not selected.found.is_final:
             self._unsettled.append((keyframe.keyframe_id, keyframe.stamp_ns, base, mount))
+        if depth_m is None and self._config.camera.depth:
+            self._depth.wait_for(keyframe.stamp_ns, keyframe.keyframe_id)
         # A jump back in time starts a session, not a map: localisation goes on in the one it has.
         self._map_id = keyframe.map_id
         self._on_stored(keyframe)
+
+    def _depth_at(self, stamp_ns: int) -> FloatArray | None:
+        message = self._depth.image_at(stamp_ns)
+        if message is None:
+            return None
+        try:
+            return metres_of(message)
+        except ImageError as error:
+            self._note("depth", error)
+            return None
 
     def _settle(self, pose_ns: int) -> None:
         """Place the keyframes since the last pose between it and the new one, as a recording would be."""

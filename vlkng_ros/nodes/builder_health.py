@@ -67,6 +67,10 @@ class BuilderHealth:
 
     def _about_camera_info(self, now_s: float) -> list[Problem]:
         info, for_s = self._images.camera_info, now_s - self._since_s
+        depth = self._images.depth
+        if depth is not None and not depth.received and for_s >= SILENT_S:
+            text = f"depth: no message on {depth.topic} for {for_s:.0f} s ({depth.why_silent()})"
+            return [Problem("no_depth", f"{text}; detections are placed without")]
         if info.received or for_s < SILENT_S:
             return []
         text = f"camera_info: no message on {info.topic} for {for_s:.0f} s ({info.why_silent()}); "

@@ -146,6 +146,7 @@ class BuilderNode(ManagedNode):
             config.camera,
             on_image=lambda message: self._inbox.put(Event("frame", stamp_ns_of(message), message)),
             on_camera_info=lambda intrinsics: self._inbox.put(Event("camera_info", 0, intrinsics)),
+            on_depth=lambda message: self._inbox.put(Event("depth", stamp_ns_of(message), message)),
         )
         self._health = BuilderHealth(self._recorder, self._inbox, self._images, self._poses, self._worker)
         self._thread = threading.Thread(target=self._build, args=(self._recorder,), name="builder", daemon=True)

@@ -30,6 +30,7 @@ class ImageInput:
         config: ``transport`` and ``qos_reliability`` are used.
         on_image: takes each image message.
         on_camera_info: takes the intrinsics when they change; None for an uncalibrated camera.
+        on_depth: takes each depth image message, with ``camera.depth``.
         group: callback group.
     """
 
@@ -40,6 +41,7 @@ class ImageInput:
         *,
         on_image: Callable[[Any], None],
         on_camera_info: Callable[[Intrinsics | None], None],
+        on_depth: Callable[[Any], None] = lambda message: None,
         group: CallbackGroup | None = None,
     ) -> None:
         self.rate = Rate()
@@ -54,6 +56,9 @@ class ImageInput:
         self._camera_info = WatchedSubscription(
             node, CameraInfo, "camera_info", self._take_camera_info, depth=5, reliable=False, group=group
         )
+        self.depth: WatchedSubscription | None = None
+        if config.depth:
+            self.depth = WatchedSubscription(node, Image, "depth", on_depth, depth=5, reliable=False, group=group)
         self.image = self._subscribe(*self._choose())
 
     @property
@@ -119,5 +124,6 @@ class ImageInput:
 
     def destroy(self) -> None:
         """Stop receiving."""
-        self.image.destroy()
-        self._camera_info.destroy()
+        for subscription in (self.image, self._camera_info, self.depth):
+            if subscription is not None:
+                subscription.destroy()

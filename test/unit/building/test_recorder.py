@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from circle_drive import seconds
@@ -10,9 +12,9 @@ from vlkng_ros.building.pipeline import MemoryBuilder
 from vlkng_ros.building.pose_buffer import PoseBuffer
 from vlkng_ros.building.recorder import KeyframeRecorder
 from vlkng_ros.building.selector import FrameSelector
-from vlkng_ros.config import BuilderConfig, KeyframeConfig, MemoryConfig, PoseConfig
+from vlkng_ros.config import BuilderConfig, CameraConfig, KeyframeConfig, MemoryConfig, PoseConfig
 from vlkng_ros.errors import ImageError
-from vlkng_ros.types import Intrinsics, Pose
+from vlkng_ros.types import Detection, Intrinsics, Perception, Pose
 
 CONFIG = BuilderConfig(memory=MemoryConfig(image_width=64), pose=PoseConfig(use_odometry=False))
 PICTURE = np.random.default_rng(0).integers(0, 255, (48, 64, 3), dtype=np.uint8)
@@ -194,3 +196,24 @@ def test_a_forgotten_keyframe_does_not_keep_the_others_from_moving():
     del run.memory.keyframes[3]
     run.recorder.handle(graph({i: (float(i), 2.0) for i in range(10)}))
     assert sorted(i for corrections in run.memory.corrected for i in corrections) == [1, 2, 4, 5, 6, 7, 8, 9, 10]
+
+
+@pytest.mark.parametrize("depth_first", [True, False])
+def test_detections_get_their_distance_from_the_depth_image_of_the_moment(depth_first):
+    run = Recording(BuilderConfig(memory=CONFIG.memory, pose=CONFIG.pose, camera=CameraConfig(depth=True)))
+    depth = np.full((48, 64), 2500, np.uint16)
+    message = SimpleNamespace(
+        encoding="16UC1", height=48, width=64, step=128, is_bigendian=0, data=depth.tobytes()
+    )  # fmt: skip
+    run.pose(10, 0)
+    if depth_first:
+        run.recorder.handle(Event("depth", seconds(10.01), message))
+    run.frame(10)
+    if not depth_first:
+        run.recorder.handle(Event("depth", seconds(10.01), message))
+    detection = Detection("cup", (10.0, 10.0, 30.0, 30.0), 0.9)
+    run.model.asked[0][1].set_result(Perception(detections=(detection, Detection("room"))))
+    run.recorder.work()
+    seen = run.memory.perceptions[1].detections
+    assert seen[0].depth_m == pytest.approx(2.5)
+    assert seen[1].depth_m is None
