@@ -194,7 +194,7 @@ class Demo:
 
         # The first question loads the text encoder, which takes longer than answering.
         client.wait(lambda: client.stored > 0, 60.0, "the first keyframe", tell)
-        warm_up = client.ask_soon("What is here?")
+        warm_up = client.ask_soon("Where is the door?")
         # A machine that cannot keep up slows the simulated clock down.
         client.wait(lambda: client.now_ns > self.drive.end_ns, 20 * seconds / self.speed + 60, "the tour's end", tell)
         client.wait(warm_up.done, 90.0, "the answer to a first question")

@@ -59,4 +59,4 @@ def _visit(inside: Point, aside: Point, picture: Point) -> list[Step]:
     x_m = inside[0]
     toward = math.atan2(picture[1] - aside[1], picture[0] - aside[0])
     nearer = (aside[0] + NEARER_M * math.cos(toward), aside[1] + NEARER_M * math.sin(toward))
-    return [Go(x_m, CORRIDOR_Y_M), Go(*inside), Go(*aside), Go(*nearer), Go(x_m, CORRIDOR_Y_M)]
+    return [Go(x_m, CORRIDOR_Y_M), Go(*inside), Go(*aside), Go(*nearer), Go(*inside), Go(x_m, CORRIDOR_Y_M)]

@@ -200,14 +200,13 @@ def _draw_remembered(axes: Any, thing: RememberedThing, accent: str | None, worl
         off = f"{min(distances):.1f} m off"
         text += f"  {off}" if thing.covariance_m2 is not None else f"  (seen from here, {off})"
     # Into the room, where no wall is.
-    middle = (world.bounds_m()[1] + world.bounds_m()[3]) / 2
-    below = y > middle
+    below = y > (world.bounds_m()[1] + world.bounds_m()[3]) / 2
     # Half of the longest label's width, in metres: one that would stick out of the map begins or ends at the thing.
-    x1, _, x2, _ = world.bounds_m()
+    x1, y1, x2, y2 = world.bounds_m()
     align = "right" if x > x2 - 1.6 else "left" if x < x1 + 1.6 else "center"
     axes.annotate(
         text,
-        (x, y),
+        (x, min(max(y, y1 + 0.1), y2 - 0.1)),
         xytext=(0, -13 if below else 13),
         textcoords="offset points",
         ha=align,

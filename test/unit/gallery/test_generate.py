@@ -11,6 +11,7 @@ from vlkng_ros.gallery.generate import generate_gallery
 from vlkng_ros.gallery.render import Renderer
 from vlkng_ros.gallery.sensors import SensorConfig
 from vlkng_ros.gallery.truth import Truth
+from vlkng_ros.types import Pose
 
 S = 1_000_000_000
 
@@ -92,12 +93,14 @@ def test_the_simulated_detector_misses_and_jitters_as_much_as_asked() -> None:
 
 
 def test_a_frame_is_detected_alike_whatever_was_seen_before() -> None:
-    detector = SimulatedDetector(Truth(demo_world()), seed=4, false_boxes=1.0)
-    base = demo_drive().pose(19 * S)
-    first = detector.detect(base, 19 * S)
+    detector = SimulatedDetector(Truth(demo_world()), seed=4, missed=0.0)
+    before_the_cat = Pose.planar("map", 6.0, 5.5, math.pi / 2)
+    first = detector.detect(before_the_cat, 19 * S)
+    assert [found.thing_id for found in first] == ["chelsea/cat"]
     detector.detect(demo_drive().pose(5 * S), 5 * S)
-    assert detector.detect(base, 19 * S) == first
-    assert SimulatedDetector(Truth(demo_world()), seed=5, false_boxes=1.0).detect(base, 19 * S) != first
+    assert detector.detect(before_the_cat, 19 * S) == first
+    other = SimulatedDetector(Truth(demo_world()), seed=5, missed=0.0)
+    assert other.detect(before_the_cat, 19 * S) != first
 
 
 def test_false_boxes_show_nothing_and_say_so() -> None:
