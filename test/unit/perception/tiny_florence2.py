@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import torch
+import transformers
 from PIL import Image
 from skimage import data
 from tiny_tokenizer import byte_bpe
@@ -33,6 +34,7 @@ ANSWERS = {
     ("astronaut", CAPTION): "an astronaut in an orange suit.",
     ("coffee", GROUND_CUP): "a mug<loc_288><loc_33><loc_685><loc_598>",
 }
+TOKENIZER = transformers.BartTokenizerFast if transformers.__version__ < "5" else PreTrainedTokenizerFast
 SIDE_PX = 96  # 3 x 3 + 1 = 10 image tokens; the published checkpoints have 768 and 577
 STEPS = 260
 
@@ -53,7 +55,7 @@ def photo(name: str) -> Image.Image:
 
 
 def _build() -> tuple[Florence2ForConditionalGeneration, Florence2Processor]:
-    tokenizer = PreTrainedTokenizerFast(
+    tokenizer = TOKENIZER(
         tokenizer_object=byte_bpe(["<s>", "<pad>", "</s>", "<unk>", "<mask>"], vocab_size=400),
         bos_token="<s>",
         pad_token="<pad>",
@@ -122,12 +124,15 @@ def _teach(net: Florence2ForConditionalGeneration, processor: Florence2Processor
     inputs = processor(text=list(prompts), images=[photo(name) for name in names], return_tensors="pt", padding=True)
     answers = [f"<s>{answer}</s>" for answer in ANSWERS.values()]
     labels = processor.tokenizer(answers, return_tensors="pt", padding=True, add_special_tokens=False).input_ids
-    labels[labels == processor.tokenizer.pad_token_id] = -100
+    # Shifted here: transformers 4.57 shifts the labels twice.
+    pad = processor.tokenizer.pad_token_id
+    starts = torch.cat([torch.full_like(labels[:, :1], net.config.text_config.decoder_start_token_id), labels], dim=1)
     optimizer = torch.optim.AdamW(net.parameters(), lr=2e-3)
     net.train()
     loss = torch.tensor(0.0)
     for _ in range(STEPS):
-        loss = net(**inputs, labels=labels).loss
+        logits = net(**inputs, decoder_input_ids=starts[:, :-1]).logits
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=pad)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         optimizer.step()

@@ -86,17 +86,18 @@ def _build(which: str) -> tuple[Any, Any, Any]:
     }
     vision = {"depth": 2, "hidden_size": 32, "intermediate_size": 64, "num_heads": 2, "out_hidden_size": 64}
     vision |= {"spatial_merge_size": 2, "temporal_patch_size": 2}
-    rope = {"rope_type": "default", "rope_theta": 10000.0}
+    rope: dict[str, Any] = {"rope_type": "default", "rope_theta": 10000.0}
+    rope_field = "rope_scaling" if tf.__version__ < "5" else "rope_parameters"
     if which == "2.5":
         patch = 14
-        text_config = tf.Qwen2_5_VLTextConfig(**text, rope_parameters={**rope, "mrope_section": [2, 3, 3]})
+        text_config = tf.Qwen2_5_VLTextConfig(**text, **{rope_field: {**rope, "mrope_section": [2, 3, 3]}})
         vision |= {"patch_size": patch, "window_size": 56, "fullatt_block_indexes": [1]}
         config = tf.Qwen2_5_VLConfig(text_config=text_config.to_dict(), vision_config=vision, **ids)
         net = tf.Qwen2_5_VLForConditionalGeneration(config)
     else:
         patch = 16
         rope |= {"mrope_section": [4, 2, 2], "mrope_interleaved": True}
-        text_config = tf.Qwen3VLTextConfig(**text, head_dim=16, rope_parameters=rope)
+        text_config = tf.Qwen3VLTextConfig(**text, head_dim=16, **{rope_field: rope})
         vision |= {"patch_size": patch, "num_position_embeddings": 64, "deepstack_visual_indexes": [0]}
         config = tf.Qwen3VLConfig(text_config=text_config.to_dict(), vision_config=vision, **ids)
         net = tf.Qwen3VLForConditionalGeneration(config)
@@ -111,7 +112,9 @@ def _image_processor(**options: Any) -> Any:
     try:
         from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
     except ImportError:
-        return tf.Qwen2VLImageProcessor(**options)
+        size = options.pop("size")
+        pixels = {"min_pixels": size["shortest_edge"], "max_pixels": size["longest_edge"]}
+        return tf.Qwen2VLImageProcessor(**options, **pixels)
     return Qwen2VLImageProcessorPil(**options)
 
 
@@ -146,7 +149,7 @@ def _lesson(net: Any, tokenizer: Any, images: Any, names: tuple[str, ...]) -> di
     return {
         "input_ids": tokens,
         "attention_mask": torch.ones_like(tokens),
-        "mm_token_type_ids": (tokens == net.config.image_token_id).long(),
         "labels": labels,
+        **({} if tf.__version__ < "5" else {"mm_token_type_ids": (tokens == net.config.image_token_id).long()}),
         **pixels,
     }

@@ -46,6 +46,10 @@ def _build(which: str) -> tuple[Any, Any, Any]:
     return tf.SiglipModel(config), tokenizer, _image_processor(which, size={"height": 64, "width": 64})
 
 
+def transformers_is_old() -> bool:
+    return tf.__version__ < "5"
+
+
 def _tokenizer() -> Any:
     """A Gemma-style BPE as SigLIP2's own: lower case, spaces as a letter, single bytes as a last resort."""
     bpe = Tokenizer(models.BPE(unk_token="<unk>"))
@@ -57,7 +61,12 @@ def _tokenizer() -> Any:
     )
     model = json.loads(bpe.to_str())["model"]
     merges = [tuple(merge) for merge in model["merges"]]
-    tokenizer = tf.Siglip2Tokenizer(vocab=model["vocab"], merges=merges, model_max_length=64)
+    if transformers_is_old():
+        tokenizer = tf.GemmaTokenizerFast(
+            tokenizer_object=bpe, model_max_length=64, add_bos_token=False, add_eos_token=True
+        )
+    else:
+        tokenizer = tf.Siglip2Tokenizer(vocab=model["vocab"], merges=merges, model_max_length=64)
     tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
         single="$A <eos>", special_tokens=[("<eos>", tokenizer.eos_token_id)]
     )
