@@ -21,7 +21,15 @@ from bag_drive import (
     stamp_ns,
     write_recording,
 )
-from ros_messages import camera_info, compressed_image, image, pose_with_covariance, text, write_bag
+from ros_messages import (
+    camera_info,
+    compressed_image,
+    image,
+    pose_graph,
+    pose_with_covariance,
+    text,
+    write_bag,
+)
 
 from vlkng_ros.building.rotation import turn_between_rad
 from vlkng_ros.cli import main
@@ -176,6 +184,40 @@ def test_a_looped_bag_becomes_two_sessions_in_one_map(tmp_path: Path, capsys: py
     assert_poses_are_true(frames)
     assert len({frame.session_id for frame in frames}) == 2
     assert len({frame.map_id for frame in frames}) == 1
+
+
+def test_depth_is_measured_where_a_depth_topic_is_named(tmp_path: Path, recording: Path) -> None:
+    bag, db = tmp_path / "bag", tmp_path / "memory.db"
+    far = np.full((HEIGHT // 2, WIDTH // 2), 2.5, np.float32)
+    depth = [
+        ("/camera/depth/image_rect", stamp_ns(seconds + 0.04), image(far, "32FC1", stamp_ns(seconds)))
+        for seconds in picture_times()
+    ]
+    write_bag(bag, sorted([*messages(), *depth], key=lambda item: item[1]))
+    assert run(bag, db, "--depth", "/camera/depth/image_rect", recording=recording) == 0
+    with MemoryReader.open(db) as reader:
+        for frame in keyframes(db):
+            depths = {observation.detection.depth_m for observation in reader.observations(frame.keyframe_id)}
+            assert depths == {2.5}
+
+
+def test_keyframes_move_with_the_pose_graph(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bag, db, plain = tmp_path / "bag", tmp_path / "memory.db", tmp_path / "plain.db"
+    placed = [(message.pose.pose.position, received) for topic, received, message in messages() if topic == "/pose"]
+    before = [(position.x, position.y) for position, received in placed if received < stamp_ns(13.0)]
+    after = [(x, y + 1.0) for x, y in before]
+    graphs = [
+        ("/slam_toolbox/graph_visualization", stamp_ns(13.0), pose_graph(before)),
+        ("/slam_toolbox/graph_visualization", stamp_ns(15.9), pose_graph(after)),
+    ]
+    write_bag(bag, sorted([*messages(), *graphs], key=lambda item: item[1]))
+    run(bag, plain, "--set", "pose.follow_map=false")
+    assert run(bag, db) == 0
+    moved = {frame.stamp_ns: frame.base_pose.position_m for frame in keyframes(db)}
+    for frame in keyframes(plain):
+        if seconds_of(frame) < 12.0:
+            x, y, _ = frame.base_pose.position_m
+            assert moved[frame.stamp_ns][:2] == pytest.approx((x, y + 1.0), abs=0.05)
 
 
 def test_keyframes_are_chosen_as_the_parameters_say(tmp_path: Path) -> None:

@@ -18,6 +18,9 @@ POSE_WITH_COVARIANCE = "geometry_msgs/msg/PoseWithCovarianceStamped"
 POSE = "geometry_msgs/msg/PoseStamped"
 ODOMETRY = "nav_msgs/msg/Odometry"
 TF = "tf2_msgs/msg/TFMessage"
+MARKERS = "visualization_msgs/msg/MarkerArray"
+
+_SPHERE, _ADD = 2, 0
 
 
 def decode(data: bytes, msgtype: str) -> Any:
@@ -78,6 +81,18 @@ def transforms_of(message: Any) -> list[tuple[int, str, Pose]]:
             continue
         found.append((stamp_of(transform.header), str(transform.child_frame_id).strip("/"), pose))
     return found
+
+
+def vertices_of(message: Any) -> dict[int, tuple[float, float]]:
+    """Where SLAM Toolbox's pose-graph vertices are, by number, of the MarkerArray that shows the graph.
+
+    Edges come as lines; a sphere is a vertex.
+    """
+    return {
+        int(marker.id): (float(marker.pose.position.x), float(marker.pose.position.y))
+        for marker in message.markers
+        if marker.action == _ADD and marker.type == _SPHERE and marker.ns == "slam_toolbox"
+    }
 
 
 def intrinsics_of(message: Any) -> Intrinsics | None:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vlkng_ros.bags.messages import CAMERA_INFO, COMPRESSED_IMAGE, IMAGE, ODOMETRY, POSE, POSE_WITH_COVARIANCE, TF
+from vlkng_ros.bags.messages import (
+    CAMERA_INFO,
+    COMPRESSED_IMAGE,
+    IMAGE,
+    MARKERS,
+    ODOMETRY,
+    POSE,
+    POSE_WITH_COVARIANCE,
+    TF,
+)
 from vlkng_ros.bags.recording import BagTopic
 from vlkng_ros.errors import BagError
 
@@ -25,11 +34,15 @@ class ChosenTopics:
     pose: BagTopic | None
     odometry: BagTopic | None
     transforms: tuple[BagTopic, ...]
+    depth: BagTopic | None = None
+    pose_graph: BagTopic | None = None
+    """SLAM Toolbox's graph_visualization."""
 
     @property
     def names(self) -> list[str]:
         """All of them, once each."""
-        topics = [self.image, self.camera_info, self.pose, self.odometry, *self.transforms]
+        topics = [self.image, self.camera_info, self.pose, self.odometry, self.depth, self.pose_graph]
+        topics += self.transforms
         return list(dict.fromkeys(topic.name for topic in topics if topic is not None))
 
 
@@ -40,8 +53,9 @@ def choose_topics(
     camera_info: str = "",
     pose: str = "",
     odometry: str = "",
+    depth: str = "",
 ) -> ChosenTopics:
-    """The topics to build from; an empty name is looked for by type.
+    """The topics to build from; an empty name is looked for by type, but for ``depth``, which is only used if named.
 
     Raises:
         BagError: a topic that is not in the bag or has another type, no image topic, no pose, or several that could be
@@ -74,6 +88,8 @@ def choose_topics(
         pose=where,
         odometry=carried,
         transforms=transforms,
+        depth=_named(topics, depth, (IMAGE,), "depth"),
+        pose_graph=next((t for t in _of_type(filled, (MARKERS,)) if t.name.endswith("graph_visualization")), None),
     )
 
 

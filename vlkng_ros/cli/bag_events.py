@@ -41,6 +41,8 @@ class BagEvents:
                 ("odometry", topics.odometry),
                 ("pose", topics.pose),
                 ("camera_info", topics.camera_info),
+                ("depth", topics.depth),
+                ("graph", topics.pose_graph),
                 ("frame", topics.image),
             )
             if topic is not None
@@ -105,6 +107,13 @@ class BagEvents:
             yield Event(kind, messages.stamp_of(message.header), raw, now_s)
         elif kind == "camera_info":
             yield Event(kind, messages.stamp_of(message.header), messages.intrinsics_of(message), now_s)
+        elif kind == "depth":
+            yield Event(kind, messages.stamp_of(message.header), message, now_s)
+        elif kind == "graph":
+            # Vertices are of the poses that SLAM publishes; a pose from TF is of the map as it stood then.
+            vertices = messages.vertices_of(message)
+            if vertices and self._config.pose.follow_map and not self.transforms_give_pose:
+                yield Event(kind, 0, vertices, now_s)
         elif kind == "odometry" or not self.transforms_give_pose:
             yield Event(kind, *messages.pose_of(message, raw.msgtype), now_s)
 

@@ -49,6 +49,7 @@ def add_parser(subparsers: arguments.Parsers) -> None:
         ("camera-info", "CameraInfo topic (default: beside the image)"),
         ("pose", "PoseWithCovarianceStamped, PoseStamped or Odometry topic with the robot's pose in the map"),
         ("odom", "Odometry topic that carries poses forward"),
+        ("depth", "Image topic with depths (16UC1 or 32FC1), aligned to the image"),
     ):
         parser.add_argument(f"--{name}", default="", metavar="TOPIC", help=what)
     parser.add_argument("--map-id", metavar="ID", help="robot.map_id")
@@ -68,11 +69,17 @@ def run(args: argparse.Namespace) -> int:
         "robot.map_id": args.map_id,
         "perception.backend": args.backend,
         "perception.model": args.model,
+        "camera.depth": True if args.depth else None,
     }
     config = read_parameters(BuilderConfig, args, named, node="builder_node")
     with Bag.open(args.bag) as bag:
         topics = choose_topics(
-            bag.topics, image=args.image, camera_info=args.camera_info, pose=args.pose, odometry=args.odom
+            bag.topics,
+            image=args.image,
+            camera_info=args.camera_info,
+            pose=args.pose,
+            odometry=args.odom,
+            depth=args.depth,
         )
         logger.info("topics: %s", ", ".join(topics.names))
         try:

@@ -89,6 +89,41 @@ def transforms(*edges: tuple[int, str, str, Sequence[float], Sequence[float]]) -
     return T["tf2_msgs/msg/TFMessage"](made)
 
 
+def pose_graph(vertices: Sequence[tuple[float, float]]) -> Any:
+    """What SLAM Toolbox shows of its pose graph: a deletion of all, a sphere a vertex, a line an edge."""
+    namespace, duration = "slam_toolbox", T["builtin_interfaces/msg/Duration"](0, 0)
+    scale, colour = T["geometry_msgs/msg/Vector3"](0.1, 0.1, 0.1), T["std_msgs/msg/ColorRGBA"](1.0, 0.0, 0.0, 1.0)
+    still = (0.0, 0.0, 0.0, 1.0)
+
+    def marker(number: int, kind: int, action: int, xy: tuple[float, float]) -> Any:
+        fields = {
+            "header": header(0),
+            "ns": namespace,
+            "id": number,
+            "type": kind,
+            "action": action,
+            "pose": _pose((*xy, 0.0), still),
+            "scale": scale,
+            "color": colour,
+            "lifetime": duration,
+            "frame_locked": False,
+            "points": [],
+            "colors": [],
+            "texture_resource": "",
+            "texture": compressed_image(b""),
+            "uv_coordinates": [],
+            "text": "",
+            "mesh_resource": "",
+            "mesh_file": T["visualization_msgs/msg/MeshFile"]("", np.zeros(0, np.uint8)),
+            "mesh_use_embedded_materials": False,
+        }
+        return T["visualization_msgs/msg/Marker"](**fields)
+
+    spheres = [marker(i, 2, 0, xy) for i, xy in enumerate(vertices)]
+    edge = marker(len(vertices), 5, 0, (0.0, 0.0))
+    return T["visualization_msgs/msg/MarkerArray"]([marker(0, 0, 3, (0.0, 0.0)), *spheres, edge])
+
+
 def text(words: str) -> Any:
     return T["std_msgs/msg/String"](words)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import pytest
-from ros_messages import camera_info, cdr, odometry, pose_stamped, pose_with_covariance, text, transforms
+from ros_messages import camera_info, cdr, odometry, pose_graph, pose_stamped, pose_with_covariance, text, transforms
 
 from vlkng_ros.bags.messages import (
     CAMERA_INFO,
+    MARKERS,
     ODOMETRY,
     POSE,
     POSE_WITH_COVARIANCE,
@@ -17,6 +18,7 @@ from vlkng_ros.bags.messages import (
     intrinsics_of,
     pose_of,
     transforms_of,
+    vertices_of,
 )
 from vlkng_ros.errors import BagError, PoseError
 from vlkng_ros.types import Intrinsics, Pose
@@ -64,6 +66,11 @@ def test_intrinsics_are_those_of_the_published_image() -> None:
 
 def test_an_uncalibrated_camera_has_no_intrinsics() -> None:
     assert intrinsics_of(camera_info([0.0] * 9, 640, 480)) is None
+
+
+def test_the_vertices_of_a_pose_graph_are_its_spheres() -> None:
+    message = pose_graph([(1.0, 2.0), (3.0, 4.5)])
+    assert vertices_of(decode(cdr(message), MARKERS)) == {0: (1.0, 2.0), 1: (3.0, 4.5)}
 
 
 def test_damaged_data_and_unknown_types_are_said() -> None:
