@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from vlkng_ros.perception.base import Frame, PerceptionBackend
+from vlkng_ros.perception.grounding import ground
 from vlkng_ros.perception.relations import relations_of
 from vlkng_ros.perception.siglip import Siglip
 from vlkng_ros.types import Perception
@@ -49,6 +50,14 @@ class Completed:
         """
         perceptions = self._backend.describe(frames)
         return [self._complete(frame, said) for frame, said in zip(frames, perceptions, strict=True)]
+
+    def ground(self, frames: Sequence[Frame], phrase: str) -> list[Perception]:
+        """Where the wrapped backend finds a phrase; not completed.
+
+        Raises:
+            ModelError: as the wrapped backend.
+        """
+        return ground(self._backend, frames, phrase)
 
     def close(self) -> None:
         """Frees both models."""

@@ -15,9 +15,13 @@ from vlkng_ros.types import Perception
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """A waiting frame; ``alone`` once it was in a batch that failed."""
+    """A waiting frame: to be described, or to be searched for ``phrase``.
+
+    ``alone`` holds once it was in a batch that failed.
+    """
 
     frame: Frame
+    phrase: str = ""
     future: Future[Perception] = field(default_factory=Future)
     since: float = field(default_factory=time.monotonic)
     alone: bool = False
@@ -45,13 +49,13 @@ class FrameQueue:
         return oldest
 
     def take(self, size: int) -> list[Entry]:
-        """Up to ``size`` entries that were not cancelled; one that is to be tried alone comes alone."""
+        """Up to ``size`` entries that were not cancelled; one that is to be tried alone, or searched, comes alone."""
         batch: list[Entry] = []
-        while self._entries and len(batch) < size and not (batch and self._entries[0].alone):
+        while self._entries and len(batch) < size and not (batch and (self.first.alone or self.first.phrase)):
             entry = self._entries.popleft()
             if _claim(entry):
                 batch.append(entry)
-                if entry.alone:
+                if entry.alone or entry.phrase:
                     break
         return batch
 

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 
 from vlkng_ros.errors import ModelOutputError, RecordingError
 from vlkng_ros.perception.base import Frame, PerceptionBackend
+from vlkng_ros.perception.grounding import ground
 from vlkng_ros.perception.perception_json import perception_from_json, perception_to_json
 from vlkng_ros.types import Perception
 
@@ -158,6 +159,14 @@ class Recorder:
             # A full disk must not cost the perception itself.
             _log.error("recording %s: cannot be written: %s", self._path, error.strerror)
         return perceptions
+
+    def ground(self, frames: Sequence[Frame], phrase: str) -> list[Perception]:
+        """Where the wrapped backend finds a phrase; not recorded, since it was not said of the frame unasked.
+
+        Raises:
+            ModelError: as the wrapped backend.
+        """
+        return ground(self._backend, frames, phrase)
 
     def close(self) -> None:
         """Closes the backend and the recording."""

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 
 from vlkng_ros.config import PerceptionConfig
-from vlkng_ros.errors import ModelError, ModelUnavailableError, WorkerError
+from vlkng_ros.errors import InvalidInputError, ModelError, ModelUnavailableError, WorkerError
 from vlkng_ros.perception.backoff import Backoff
 from vlkng_ros.perception.base import Frame
 from vlkng_ros.perception.frame_queue import Entry, FrameQueue, fail
@@ -157,7 +157,18 @@ class PerceptionWorker:
             WorkerError: the process ended while at it, was stopped, or newer frames filled the queue.
             ModelError: the model cannot describe this frame.
         """
-        entry = Entry(frame)
+        return self._submit(Entry(frame))
+
+    def ground(self, frame: Frame, phrase: str) -> Future[Perception]:
+        """Has a frame searched for a phrase, after the frames submitted before; as ``submit`` in all else.
+
+        The perception's detections are where the phrase was found.
+        """
+        if not phrase.strip():
+            raise InvalidInputError("perception: the phrase to look for is empty")
+        return self._submit(Entry(frame, phrase=phrase))
+
+    def _submit(self, entry: Entry) -> Future[Perception]:
         with self._changed:
             if self._thread is None or self._stopping:
                 raise WorkerError("perception worker: not started")
@@ -240,7 +251,8 @@ class PerceptionWorker:
         while batch := self._next_batch(handle):
             timeout_s = self._config.timeout_s * (1 if handle.chunked else len(batch))
             try:
-                perceptions = handle.describe([entry.frame for entry in batch], self._min_score, timeout_s)
+                frames = [entry.frame for entry in batch]
+                perceptions = handle.describe(frames, self._min_score, timeout_s, batch[0].phrase)
             except WorkerDiedError as error:
                 self._after_error(batch, error)
                 raise
@@ -269,7 +281,11 @@ class PerceptionWorker:
         with self._changed:
             while not self._stopping:
                 self._changed.wait_for(lambda: self._stopping or len(self._queue) > 0 or handle.ended)
-                if len(self._queue) > 0 and handle.chunked and not self._queue.first.alone:
+                if (
+                    len(self._queue) > 0
+                    and handle.chunked
+                    and not (self._queue.first.alone or self._queue.first.phrase)
+                ):
                     left_s = self._queue.first.since + self._config.batch_wait_s - time.monotonic()
                     self._changed.wait_for(
                         lambda: self._stopping or handle.ended or len(self._queue) >= handle.batch_size,

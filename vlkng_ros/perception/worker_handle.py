@@ -99,8 +99,10 @@ class WorkerHandle:
         self.name, self.model = ready["name"], ready["model"]
         self.batch_size, self.chunked = max(1, ready["batch_size"]), ready["chunked"]
 
-    def describe(self, frames: Sequence[Frame], min_score: float, timeout_s: float) -> list[Perception]:
-        """Has frames described.
+    def describe(
+        self, frames: Sequence[Frame], min_score: float, timeout_s: float, phrase: str = ""
+    ) -> list[Perception]:
+        """Has frames described, or searched for ``phrase``.
 
         Raises:
             WorkerDiedError: the process is gone; these frames may be why.
@@ -112,7 +114,7 @@ class WorkerHandle:
         ]
         pixels = [np.ascontiguousarray(frame.image).data for frame in frames]
         waiting = f"the model was silent for {timeout_s:g} s (perception.timeout_s)"
-        question = {"frames": headers, "min_score": min_score}
+        question = {"frames": headers, "min_score": min_score, "phrase": phrase}
         reply = self._ask(question, pixels, time.monotonic() + timeout_s, waiting)
         try:
             perceptions = [perception_from_json(item) for item in reply["perceptions"]]

@@ -23,6 +23,7 @@ from vlkng_ros.config import PerceptionConfig
 from vlkng_ros.errors import VlkngError, WorkerError
 from vlkng_ros.perception.base import Frame, PerceptionBackend
 from vlkng_ros.perception.channel import Channel, ChannelClosedError
+from vlkng_ros.perception.grounding import ground
 from vlkng_ros.perception.perception_json import perception_to_json
 
 LOG_MARK = "\x1e"
@@ -83,7 +84,8 @@ def _serve(channel: Channel, backend: PerceptionBackend) -> None:
             return
         try:
             backend.min_score = message["min_score"]
-            perceptions = backend.describe(_frames(message["frames"], memoryview(body)))
+            frames, phrase = _frames(message["frames"], memoryview(body)), message["phrase"]
+            perceptions = ground(backend, frames, phrase) if phrase else backend.describe(frames)
             reply: dict[str, Any] = {"perceptions": [perception_to_json(p) for p in perceptions]}
         except Exception as error:  # one bad frame must not cost the loaded model
             logging.getLogger(__name__).debug("describing failed", exc_info=True)
