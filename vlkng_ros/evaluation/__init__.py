@@ -1,0 +1,1 @@
+"""Benchmarks in their published layouts, figures, reports."""
