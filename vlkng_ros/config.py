@@ -137,6 +137,9 @@ class CameraConfig:
     transport: str = _param(
         "auto", "image message type; auto follows the publisher", choices=("auto", "raw", "compressed")
     )
+    others: str = _param(
+        "", "further cameras, comma-separated: NAME/image and NAME/camera_info, mounted as TF says (camera.extrinsics=tf)"
+    )
     depth: bool = _param(
         False, "measure how far detections are in the depth topic, aligned to the image (16UC1 mm or 32FC1 m)"
     )

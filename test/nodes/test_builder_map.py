@@ -8,6 +8,7 @@ from colour_builder import ColourBuilder
 from fake_robot import picture, seconds
 from geometry_msgs.msg import TransformStamped
 from running_nodes import overrides
+from sensor_msgs.msg import Image
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -125,6 +126,30 @@ def test_base_and_camera_are_placed_by_tf_at_the_images_stamp(robot, build, memo
     assert keyframe.base_pose.position_m == pytest.approx((11.5, 0.0, 0.0), abs=1e-6)
     assert keyframe.camera_pose.position_m == pytest.approx((11.7, 0.0, 1.0), abs=1e-6)
     assert keyframe.camera_pose.rotation()[:, 2] == pytest.approx([1, 0, 0], abs=1e-6)
+
+
+def test_a_second_camera_is_placed_by_its_own_frame(robot, build, memory_path):
+    transforms = Transforms(robot)
+    transforms.mount()
+    rear = transforms._transform(0.0, "base_link", "rear_optical", x=-0.3, z=0.8, rotation=(0.5, 0.5, -0.5, -0.5))
+    transforms.fixed.publish(TFMessage(transforms=[rear]))
+    rear_images = robot.create_publisher(Image, "rear/image", 5)
+    build(camera__others="rear", camera__extrinsics="tf", pose__source="tf")
+    robot.until(lambda: rear_images.get_subscription_count() > 0, "the builder to subscribe to the rear camera")
+    robot.until(lambda: transforms.moving.get_subscription_count() > 0, "the builder to hear TF")
+    robot.until_status("active")
+    transforms.move(100.0, 1.0)
+    robot.see(100.5)
+    message = Image(height=48, width=64, encoding="rgb8", step=192, data=picture("green").tobytes())
+    message.header.frame_id = "rear_optical"
+    message.header.stamp = time_of(seconds(100.5))
+    rear_images.publish(message)
+    transforms.move(101.0, 2.0)
+    robot.until(lambda: len(robot.stored) == 2, "both keyframes")
+    found = {keyframe.camera: keyframe.camera_pose for keyframe in keyframes(memory_path)}
+    assert found["camera"].position_m[0] == pytest.approx(11.7, abs=1e-6)
+    assert found["rear"].position_m == pytest.approx((11.2, 0.0, 0.8), abs=1e-6)
+    assert found["rear"].rotation()[:, 2] == pytest.approx([-1, 0, 0], abs=1e-6)
 
 
 def test_a_frame_that_tf_does_not_know_is_named(robot, build):

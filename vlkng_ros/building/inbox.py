@@ -11,12 +11,16 @@ from itertools import chain
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that arrived: its kind (``frame``, ``pose``, ``odometry``, ...), its stamp and itself."""
+    """Something that arrived: its kind (``frame``, ``pose``, ``odometry``, ...), its stamp and itself.
+
+    ``camera`` names the camera of a frame or of intrinsics; empty for the main one.
+    """
 
     kind: str
     stamp_ns: int
     item: object
     arrived_s: float = field(default_factory=time.monotonic)
+    camera: str = ""
 
 
 class Inbox:

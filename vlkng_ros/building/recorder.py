@@ -58,7 +58,7 @@ class KeyframeRecorder(Generic[T]):
         usable: ``depth``; ``sessions``; keyframes whose pose a later one made better: ``settled``."""
         self.last_error = ""
         self.last_keyframe: Keyframe | None = None
-        self.intrinsics: Intrinsics | None = None
+        self._intrinsics: dict[str, Intrinsics | None] = {}
         self._config = config
         self._rgb_of = rgb_of
         self._camera_in_base = camera_in_base
@@ -73,9 +73,9 @@ class KeyframeRecorder(Generic[T]):
     def handle(self, event: Event) -> None:
         """Take in one event and store the keyframes that follow from it."""
         if event.kind == "frame":
-            self.selector.add_frame(event.stamp_ns, event.item)  # type: ignore[arg-type]
+            self.selector.add_frame(event.stamp_ns, event.item, event.camera)  # type: ignore[arg-type]
         elif event.kind == "camera_info":
-            self.intrinsics = event.item if isinstance(event.item, Intrinsics) else None
+            self._intrinsics[event.camera] = event.item if isinstance(event.item, Intrinsics) else None
         elif event.kind == "depth":
             for keyframe_id in self._depth.add_image(event.stamp_ns, event.item):
                 if (depth_m := self._depth_at(event.stamp_ns)) is not None:
@@ -121,31 +121,37 @@ class KeyframeRecorder(Generic[T]):
             self.counts["blurred"] += 1
             return
         base = selected.found.pose
-        mount = self._camera_in_base(selected.stamp_ns, selected.frame)
+        mount = self._mount_of(selected)
         capture = Capture(
             stamp_ns=selected.stamp_ns,
             base_pose=base,
             camera_pose=base.compose(mount) if mount is not None else None,
-            camera=self._config.camera.name,
-            intrinsics=self.intrinsics,
+            camera=selected.camera or self._config.camera.name,
+            intrinsics=self._intrinsics.get(selected.camera),
         )
         try:
             self._open_session()
-            depth_m = self._depth_at(selected.stamp_ns)
+            depth_m = self._depth_at(selected.stamp_ns) if not selected.camera else None
             keyframe = self.builder.add(capture, image, depth_m)
         except (MemoryFileError, InvalidInputError) as error:
             self._note("store", error)
             return
-        self.selector.policy.accept(selected.stamp_ns, base)
+        self.selector.accept(selected)
         self.last_keyframe = keyframe
         self._map.add_keyframe(keyframe.keyframe_id, keyframe.stamp_ns, base, mount)
         if not selected.found.is_final:
             self._unsettled.append((keyframe.keyframe_id, keyframe.stamp_ns, base, mount))
-        if depth_m is None and self._config.camera.depth:
+        if depth_m is None and self._config.camera.depth and not selected.camera:
             self._depth.wait_for(keyframe.stamp_ns, keyframe.keyframe_id)
         # A jump back in time starts a session, not a map: localisation goes on in the one it has.
         self._map_id = keyframe.map_id
         self._on_stored(keyframe)
+
+    def _mount_of(self, selected: Selected[T]) -> Pose | None:
+        if selected.camera and self._config.camera.extrinsics != "tf":
+            # The parameters are those of the main camera.
+            return None
+        return self._camera_in_base(selected.stamp_ns, selected.frame)
 
     def _depth_at(self, stamp_ns: int) -> FloatArray | None:
         message = self._depth.image_at(stamp_ns)

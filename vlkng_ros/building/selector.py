@@ -13,6 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 from vlkng_ros.building.keyframe_policy import KeyframePolicy
 from vlkng_ros.building.pose_buffer import FoundPose, Lookup, Never
+from vlkng_ros.config import KeyframeConfig
 from vlkng_ros.types import NS_PER_S, Pose
 
 T = TypeVar("T")
@@ -50,12 +51,13 @@ class PoseSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Selected(Generic[T]):
-    """A frame that should become a keyframe; tell ``FrameSelector.policy.accept`` if it does."""
+    """A frame that should become a keyframe; tell ``FrameSelector.accept`` if it does."""
 
     stamp_ns: int
     found: FoundPose
     why: str
     frame: T
+    camera: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class _Waiting(Generic[T]):
     stamp_ns: int
     arrived_s: float
     frame: T
+    camera: str
 
 
 class FrameSelector(Generic[T]):
@@ -79,7 +82,7 @@ class FrameSelector(Generic[T]):
 
     Args:
         buffer: the poses.
-        policy: which frames become keyframes.
+        policy: which frames of the main camera become keyframes; other cameras get one of their own like it.
         clock: seconds that frames' waiting is measured in; steady time on a robot, recorded time from a bag.
         capacity: most frames that wait for a pose; the oldest is dropped.
     """
@@ -97,11 +100,12 @@ class FrameSelector(Generic[T]):
         self._clock = clock
         self._capacity = capacity
         self._waiting: deque[_Waiting[T]] = deque()
-        self._last_frame_ns: int | None = None
+        self._others: dict[str, KeyframePolicy] = {}
+        self._last_frame_ns: dict[str, int] = {}
         self._newest: dict[str, int] = {}
         self._before_jump: dict[str, int] = {}
         self._jump: str | None = None
-        self._after_jump: list[tuple[str, int, object]] = []
+        self._after_jump: list[tuple[str, int, object, str]] = []
         self._flushing = False
 
     @property
@@ -123,50 +127,71 @@ class FrameSelector(Generic[T]):
         """Take an odometry pose."""
         self._add("odometry", stamp_ns, pose)
 
-    def add_frame(self, stamp_ns: int, frame: T) -> None:
-        """Take a camera frame, in any form; it comes back from :meth:`take` if it is chosen."""
-        self._add("frame", stamp_ns, frame)
+    def add_frame(self, stamp_ns: int, frame: T, camera: str = "") -> None:
+        """Take a camera frame, in any form; it comes back from :meth:`take` if it is chosen.
+
+        Each camera has its own keyframes; an empty name is the main one.
+        """
+        self._add("frame", stamp_ns, frame, camera)
+
+    def policy_of(self, camera: str) -> KeyframePolicy:
+        """Which frames of a camera become keyframes."""
+        if not camera:
+            return self.policy
+        return self._others.setdefault(camera, KeyframePolicy(self.policy.config))
+
+    def configure(self, config: KeyframeConfig) -> None:
+        """Choose by other thresholds from now on."""
+        for policy in (self.policy, *self._others.values()):
+            policy.config = config
+
+    def accept(self, selected: Selected[T]) -> None:
+        """A frame became a keyframe."""
+        self.policy_of(selected.camera).accept(selected.stamp_ns, selected.found.pose)
 
     def flush(self) -> None:
         """No more poses will come: let :meth:`take` decide on every frame that waits."""
         self._flushing = True
 
-    def _add(self, stream: str, stamp_ns: int, item: object) -> None:
+    def _add(self, stream: str, stamp_ns: int, item: object, camera: str = "") -> None:
         if self._jump is not None:
-            self._after_jump.append((stream, stamp_ns, item))
+            self._after_jump.append((stream, stamp_ns, item, camera))
             return
-        old = self._before_jump.pop(stream, None)
+        name = f"{camera}/{stream}" if camera else stream
+        old = self._before_jump.pop(name, None)
         if old is not None and abs(stamp_ns - old) <= JUMP_BACK_NS:
             # Still on its way when the clock was set back; the stream itself has not come round yet.
-            self._before_jump[stream] = old
+            self._before_jump[name] = old
             self.counts["stragglers"] += 1
             return
-        newest = self._newest.get(stream)
+        newest = self._newest.get(name)
         if newest is not None and stamp_ns < newest - JUMP_BACK_NS:
-            self._after_jump.append((stream, stamp_ns, item))
-            self._begin_jump(f"time jumped back {(newest - stamp_ns) / NS_PER_S:.1f} s on the {stream} topic")
+            self._after_jump.append((stream, stamp_ns, item, camera))
+            self._begin_jump(f"time jumped back {(newest - stamp_ns) / NS_PER_S:.1f} s on the {name} topic")
             return
-        self._newest[stream] = stamp_ns if newest is None else max(newest, stamp_ns)
+        self._newest[name] = stamp_ns if newest is None else max(newest, stamp_ns)
         if stream == "frame":
-            self._offer(stamp_ns, item)  # type: ignore[arg-type]
+            self._offer(stamp_ns, item, camera)  # type: ignore[arg-type]
         elif isinstance(item, Pose):
             (self.buffer.add_pose if stream == "pose" else self.buffer.add_odometry)(stamp_ns, item)
 
-    def _offer(self, stamp_ns: int, frame: T) -> None:
+    def _offer(self, stamp_ns: int, frame: T, camera: str) -> None:
         self.counts["frames"] += 1
-        if self._last_frame_ns is not None and stamp_ns <= self._last_frame_ns:
-            self.counts["duplicate" if stamp_ns == self._last_frame_ns else "out_of_order"] += 1
+        last_ns = self._last_frame_ns.get(camera)
+        if last_ns is not None and stamp_ns <= last_ns:
+            self.counts["duplicate" if stamp_ns == last_ns else "out_of_order"] += 1
             return
-        self._last_frame_ns = stamp_ns
+        self._last_frame_ns[camera] = stamp_ns
         period_ns = self.policy.config.min_period_s * NS_PER_S
-        if self._waiting and stamp_ns - self._waiting[-1].stamp_ns < period_ns:
+        waiting_ns = next((w.stamp_ns for w in reversed(self._waiting) if w.camera == camera), None)
+        if waiting_ns is not None and stamp_ns - waiting_ns < period_ns:
             # While frames wait they cost memory, and two so close would not both become keyframes.
             self.counts["thinned"] += 1
             return
         if len(self._waiting) >= self._capacity:
             self._waiting.popleft()
             self.counts["dropped_waiting"] += 1
-        self._waiting.append(_Waiting(stamp_ns, self._clock(), frame))
+        self._waiting.append(_Waiting(stamp_ns, self._clock(), frame, camera))
 
     # ------------------------------------------------------------------------------------------ decisions
 
@@ -188,10 +213,10 @@ class FrameSelector(Generic[T]):
             else:
                 self._waiting.popleft()
                 self.waiting_for = ""
-                why = self.policy.wants(head.stamp_ns, found.pose)
+                why = self.policy_of(head.camera).wants(head.stamp_ns, found.pose)
                 if why:
                     self.counts["selected"] += 1
-                    return Selected(head.stamp_ns, found, why, head.frame)
+                    return Selected(head.stamp_ns, found, why, head.frame, head.camera)
                 self.counts["not_moved"] += 1
         self._flushing = False
         return self._end_jump() if self._jump is not None else None
@@ -207,12 +232,13 @@ class FrameSelector(Generic[T]):
     def _end_jump(self) -> NewSession:
         reason, self._jump = self._jump or "", None
         self.buffer.clear()
-        self.policy.reset()
+        for policy in (self.policy, *self._others.values()):
+            policy.reset()
         self._newest.clear()
-        self._last_frame_ns = None
+        self._last_frame_ns.clear()
         held, self._after_jump = self._after_jump, []
-        for stream, _, _ in held[:1]:
-            self._before_jump.pop(stream, None)
-        for stream, stamp_ns, item in held:
-            self._add(stream, stamp_ns, item)
+        for stream, _, _, camera in held[:1]:
+            self._before_jump.pop(f"{camera}/{stream}" if camera else stream, None)
+        for stream, stamp_ns, item, camera in held:
+            self._add(stream, stamp_ns, item, camera)
         return NewSession(reason)

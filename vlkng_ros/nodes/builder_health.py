@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from vlkng_ros.building.health import Level, Problem
@@ -28,13 +28,14 @@ class BuilderHealth:
         self,
         recorder: KeyframeRecorder,
         inbox: Inbox,
-        images: ImageInput,
+        images: Sequence[ImageInput],
         poses: PoseInput | None,
         worker: PerceptionWorker | None,
     ) -> None:
         self._recorder = recorder
         self._inbox = inbox
-        self._images = images
+        self._cameras = images
+        self._images = images[0]
         self._poses = poses
         self._worker = worker
         self._since_s = time.monotonic()
@@ -59,11 +60,13 @@ class BuilderHealth:
         return found
 
     def _about_images(self, now_s: float) -> list[Problem]:
-        silent_s = self._images.rate.silent_s(now_s, self._since_s)
-        if silent_s < SILENT_S:
-            return self._about_camera_info(now_s)
-        image = self._images.image
-        return [Problem("no_image", f"no image received on {image.topic} for {silent_s:.0f} s: {image.why_silent()}")]
+        found = []
+        for number, images in enumerate(self._cameras):
+            silent_s = images.rate.silent_s(now_s, self._since_s)
+            if silent_s >= SILENT_S:
+                text = f"no image received on {images.image.topic} for {silent_s:.0f} s: {images.image.why_silent()}"
+                found.append(Problem(f"no_image{number or ''}", text))
+        return found or self._about_camera_info(now_s)
 
     def _about_camera_info(self, now_s: float) -> list[Problem]:
         info, for_s = self._images.camera_info, now_s - self._since_s
@@ -134,6 +137,8 @@ class BuilderHealth:
             "keyframes moved with the map": builder.counts["corrected"],
             "last error": builder.last_error or recorder.last_error,
         }
+        for images in self._cameras[1:]:
+            facts[f"images received on {images.image.topic}"] = images.rate.total
         if self._worker is not None:
             facts["model restarts"] = self._worker.restarts
         facts |= {f"dropped: {kind}": count for kind, count in sorted(self._inbox.dropped.items())}

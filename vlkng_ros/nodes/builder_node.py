@@ -21,6 +21,7 @@ from vlkng_ros.building.pose_buffer import PoseBuffer
 from vlkng_ros.building.recorder import KeyframeRecorder
 from vlkng_ros.building.selector import FrameSelector, PoseSource
 from vlkng_ros.config import BuilderConfig
+from vlkng_ros.errors import ConfigError
 from vlkng_ros.memory import MemoryWriter
 from vlkng_ros.msg import Stored
 from vlkng_ros.nodes.builder_health import BuilderHealth
@@ -38,12 +39,14 @@ from vlkng_ros.nodes.subscriptions import keep_last
 from vlkng_ros.nodes.transforms import TfPoses, Transforms, open_transforms
 from vlkng_ros.nodes.waiting import Waiter
 from vlkng_ros.perception import PerceptionWorker
-from vlkng_ros.types import Keyframe, Pose
+from vlkng_ros.types import Intrinsics, Keyframe, Pose
 
 LOCK_WAIT_S = 3.0
 """A predecessor that is ending lets go of the memory within this."""
 DEFAULT_IN_FLIGHT = 8
 """Frames handed to the model's process at once, so that a chunk of the usual size can fill."""
+IMAGES_A_CAMERA = 8
+"""Images of a camera that wait for the building thread."""
 POSE_CHECK_S = 0.05
 IDLE_S = 0.5
 
@@ -63,7 +66,7 @@ class BuilderNode(ManagedNode):
         self._worker: PerceptionWorker | None = None
         self._transforms: Transforms | None = None
         self._recorder: KeyframeRecorder | None = None
-        self._images: ImageInput | None = None
+        self._images: list[ImageInput] = []
         self._poses: PoseInput | None = None
         self._map: MapInput | None = None
         self._health: BuilderHealth | None = None
@@ -88,6 +91,8 @@ class BuilderNode(ManagedNode):
     def configure(self) -> None:
         """Open the memory, which fails fast, then load the model, which takes its time."""
         config = self.config
+        if config.camera.others and config.camera.frame_id:
+            raise ConfigError("camera.frame_id: leave it empty with camera.others; images then say their own frames")
         if self._transforms is None and "tf" in (config.pose.source, config.camera.extrinsics):
             self._transforms = open_transforms(self)
         self._writer = open_writer(config, wait_s=LOCK_WAIT_S)
@@ -104,7 +109,8 @@ class BuilderNode(ManagedNode):
         if self._writer is None:
             return
         config = self.config
-        self._inbox = Inbox()
+        cameras = ["", *_names(config.camera.others)]
+        self._inbox = Inbox(frames=IMAGES_A_CAMERA * len(cameras))
         self._stopping.clear()
         builder = MemoryBuilder(
             self._writer,
@@ -141,20 +147,14 @@ class BuilderNode(ManagedNode):
             )
             if config.pose.follow_map:
                 self._map = MapInput(self, lambda vertices: self._inbox.put(Event("graph", 0, vertices)))
-        self._images = ImageInput(
-            self,
-            config.camera,
-            on_image=lambda message: self._inbox.put(Event("frame", stamp_ns_of(message), message)),
-            on_camera_info=lambda intrinsics: self._inbox.put(Event("camera_info", 0, intrinsics)),
-            on_depth=lambda message: self._inbox.put(Event("depth", stamp_ns_of(message), message)),
-        )
+        self._images = [self._image_input(camera) for camera in cameras]
         self._health = BuilderHealth(self._recorder, self._inbox, self._images, self._poses, self._worker)
         self._thread = threading.Thread(target=self._build, args=(self._recorder,), name="builder", daemon=True)
         self._thread.start()
 
     def deactivate(self) -> None:
         """Stop receiving, and store what had arrived. What the model has not described stays pending."""
-        for source in (self._images, self._poses, self._map):
+        for source in (*self._images, self._poses, self._map):
             if source is not None:
                 source.destroy()
         self._stopping.set()
@@ -166,7 +166,8 @@ class BuilderNode(ManagedNode):
         if self._current_map is not None:
             self.destroy_publisher(self._current_map)
             self._current_map = None
-        self._images = self._poses = self._map = self._thread = self._health = self._recorder = self._markers = None
+        self._images = []
+        self._poses = self._map = self._thread = self._health = self._recorder = self._markers = None
 
     def cleanup(self) -> None:
         """Let go of the model and the memory."""
@@ -222,6 +223,19 @@ class BuilderNode(ManagedNode):
 
     # ------------------------------------------------------------------------------------------ poses and mounting
 
+    def _image_input(self, camera: str) -> ImageInput:
+        def on_camera_info(intrinsics: Intrinsics | None) -> None:
+            self._inbox.put(Event("camera_info", 0, intrinsics, camera=camera))
+
+        return ImageInput(
+            self,
+            self.config.camera,
+            on_image=lambda message: self._inbox.put(Event("frame", stamp_ns_of(message), message, camera=camera)),
+            on_camera_info=on_camera_info,
+            on_depth=lambda message: self._inbox.put(Event("depth", stamp_ns_of(message), message)),
+            camera=camera,
+        )
+
     def _pose_source(self) -> PoseSource:
         config = self.config
         if config.pose.source == "tf" and self._transforms is not None:
@@ -255,13 +269,13 @@ class BuilderNode(ManagedNode):
     # ------------------------------------------------------------------------------------------ timers and status
 
     def _mend(self) -> None:
-        for source in (self._images, self._poses, self._map):
+        for source in (*self._images, self._poses, self._map):
             if source is not None:
                 source.mend()
 
     def _on_parameters(self) -> None:
         if self._recorder is not None:
-            self._recorder.selector.policy.config = self.config.keyframe
+            self._recorder.selector.configure(self.config.keyframe)
         if self._worker is not None:
             self._worker.min_score = self.config.perception.min_score
 
@@ -272,6 +286,10 @@ class BuilderNode(ManagedNode):
     def facts(self) -> Mapping[str, object]:
         """Figures for the status."""
         return self._health.facts() if self._health is not None else {}
+
+
+def _names(listed: str) -> list[str]:
+    return [name.strip() for name in listed.split(",") if name.strip()]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -23,7 +23,7 @@ SILENT_S = 3.0
 class ImageInput:
     """Subscribes to ``image`` or ``image/compressed`` and to ``camera_info``.
 
-    ``image`` may itself be remapped to a topic of compressed images.
+    ``image`` may itself be remapped to a topic of compressed images. Another camera's topics are under its name.
 
     Args:
         node: subscribes.
@@ -31,6 +31,7 @@ class ImageInput:
         on_image: takes each image message.
         on_camera_info: takes the intrinsics when they change; None for an uncalibrated camera.
         on_depth: takes each depth image message, with ``camera.depth``.
+        camera: name of another camera; empty for the main one.
         group: callback group.
     """
 
@@ -42,6 +43,7 @@ class ImageInput:
         on_image: Callable[[Any], None],
         on_camera_info: Callable[[Intrinsics | None], None],
         on_depth: Callable[[Any], None] = lambda message: None,
+        camera: str = "",
         group: CallbackGroup | None = None,
     ) -> None:
         self.rate = Rate()
@@ -51,13 +53,14 @@ class ImageInput:
         self._on_image = on_image
         self._on_camera_info = on_camera_info
         self._group = group
+        self._prefix = f"{camera}/" if camera else ""
         self._known: Any = None
         self._since_s = time.monotonic()
         self._camera_info = WatchedSubscription(
-            node, CameraInfo, "camera_info", self._take_camera_info, depth=5, reliable=False, group=group
+            node, CameraInfo, f"{self._prefix}camera_info", self._take_camera_info, depth=5, reliable=False, group=group
         )
         self.depth: WatchedSubscription | None = None
-        if config.depth:
+        if config.depth and not camera:
             self.depth = WatchedSubscription(node, Image, "depth", on_depth, depth=5, reliable=False, group=group)
         self.image = self._subscribe(*self._choose())
 
@@ -71,9 +74,10 @@ class ImageInput:
 
         A remapped ``image`` takes its compressed companion along, which ROS's own remapping does not.
         """
-        beside = self._node.resolve_topic_name("image") + "/compressed"
-        raw = [(Image, "image")]
-        compressed = [(CompressedImage, name) for name in ("image/compressed", beside, "image")]
+        image = f"{self._prefix}image"
+        beside = self._node.resolve_topic_name(image) + "/compressed"
+        raw = [(Image, image)]
+        compressed = [(CompressedImage, name) for name in (f"{image}/compressed", beside, image)]
         if self._config.transport == "raw":
             return raw
         return compressed if self._config.transport == "compressed" else raw + compressed

@@ -217,3 +217,15 @@ def test_detections_get_their_distance_from_the_depth_image_of_the_moment(depth_
     seen = run.memory.perceptions[1].detections
     assert seen[0].depth_m == pytest.approx(2.5)
     assert seen[1].depth_m is None
+
+
+def test_frames_of_another_camera_have_its_name_and_intrinsics_and_no_mount_from_the_main_ones_parameters():
+    run = Recording()
+    run.recorder.handle(Event("camera_info", 0, Intrinsics(60, 60, 32, 24, 64, 48)))
+    run.recorder.handle(Event("camera_info", 0, Intrinsics(90, 90, 32, 24, 64, 48), camera="rear"))
+    run.pose(10, 0)
+    run.frame(10)
+    run.recorder.handle(Event("frame", seconds(10), PICTURE, camera="rear"))
+    assert [(k.camera, k.intrinsics.fx, k.camera_pose is None) for k in run.stored] == [
+        ("camera", 60, False), ("rear", 90, True),
+    ]  # fmt: skip

@@ -30,7 +30,7 @@ class Selecting:
         taken = []
         while (event := self.selector.take()) is not None:
             if isinstance(event, Selected):
-                self.selector.policy.accept(event.stamp_ns, event.found.pose)
+                self.selector.accept(event)
             taken.append(event)
         return taken
 
@@ -147,3 +147,30 @@ def test_flushing_decides_on_what_still_waits():
     assert run.frames() == []
     run.selector.flush()
     assert run.frames() == ["frame 11"]
+
+
+def test_each_camera_has_keyframes_of_its_own():
+    run = Selecting()
+    run.pose(10, 0)
+    chosen = []
+    for i in range(21):
+        t = 10 + i / 10
+        run.odometry(t, i / 10)
+        run.frame(t)
+        run.selector.add_frame(seconds(t), f"rear {t:g}", "rear")
+        chosen += [(event.camera, event.frame) for event in run.take()]
+    assert [frame for camera, frame in chosen if not camera] == [
+        "frame 10", "frame 10.5", "frame 11", "frame 11.5", "frame 12",
+    ]  # fmt: skip
+    assert [frame for camera, frame in chosen if camera == "rear"] == [
+        "rear 10", "rear 10.5", "rear 11", "rear 11.5", "rear 12",
+    ]  # fmt: skip
+
+
+def test_other_thresholds_hold_for_every_camera_at_once():
+    run = Selecting()
+    run.selector.policy_of("rear")
+    run.selector.configure(KeyframeConfig(min_distance_m=7.0))
+    assert run.selector.policy.config.min_distance_m == 7.0
+    assert run.selector.policy_of("rear").config.min_distance_m == 7.0
+    assert run.selector.policy_of("left").config.min_distance_m == 7.0
