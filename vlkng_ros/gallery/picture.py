@@ -70,7 +70,7 @@ class DemoPicture:
     subtitle: str = ""
 
 
-def draw(picture: DemoPicture, path: Path | str, *, colours: int = 192) -> None:
+def draw(picture: DemoPicture, path: Path | str, *, colours: int = 256) -> None:
     """Write the picture as a PNG with a palette of ``colours``.
 
     Raises:
