@@ -6,6 +6,8 @@ WAL with ``synchronous=FULL``: a COMMIT returns after the operation is on the di
 from __future__ import annotations
 
 import errno
+import itertools
+import logging
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -27,6 +29,7 @@ BUSY_TIMEOUT_MS = 10_000
 CACHE_KIB = 65_536
 WAL_PAGES = 4_000
 """Pages in the WAL (16 MB) that are moved to the database at the next COMMIT."""
+logger = logging.getLogger(__name__)
 _HEADER = b"SQLite format 3\x00"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -59,7 +62,7 @@ def explained(path: Path) -> Iterator[None]:
 
 def _explain(path: Path, error: sqlite3.Error) -> MemoryFileError:
     text = str(error)
-    if "full" in text:
+    if "is full" in text:
         return StorageFullError(f"{path}: the disk is full; what was acknowledged is safe, free some space and go on")
     if "readonly" in text or "unable to open" in text:
         return StorageFullError(f"{path}: cannot write to {path.parent} ({text}); what was acknowledged is safe")
@@ -131,6 +134,21 @@ def check_file(path: Path) -> None:
         )
 
 
+def _set_aside(orphan: Path) -> None:
+    """Rename what is left of a memory whose database was taken away: SQLite would take its log for the new one's."""
+    if not orphan.exists():
+        return
+    free = next(name for n in itertools.count(1) if not (name := orphan.with_name(f"{orphan.name}.orphan{n}")).exists())
+    logger.warning("%s belonged to a memory that is no longer there; renamed to %s", orphan, free.name)
+    orphan.rename(free)
+
+
+def frames_of(path: Path) -> Path:
+    """The folder of images beside a database: ``<name>.frames`` for ``<name>.db``; another ending is kept."""
+    plain = path.with_suffix("") if path.suffix == ".db" else path
+    return plain.with_name(plain.name + ".frames")
+
+
 def wal_of(path: Path) -> Path:
     """The write-ahead log beside a database."""
     return path.with_name(path.name + "-wal")
@@ -196,6 +214,8 @@ def _create(path: Path) -> None:
             connection.execute("PRAGMA journal_mode = WAL")
         finally:
             connection.close()
+        for orphan in (wal_of(path), path.with_name(path.name + "-shm"), frames_of(path)):
+            _set_aside(orphan)
         os.replace(draft, path)
         sync_folder(path.parent)
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
+from collections import Counter
+from collections.abc import Sequence
 
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.packing import unpack_attributes
+from vlkng_ros.memory.rows import History, HistoryEntry
 from vlkng_ros.types import Relation, Sighting
 
 _EVER = 2**63 - 1
@@ -67,3 +71,28 @@ class HistoryRows:
                     )
                 )
         return found
+
+
+def summarise(sightings: Sequence[Sighting], at_most: int) -> History:
+    """Tell sightings in at most ``at_most`` entries, without losing the first, the last and the count.
+
+    Up to that many they are told one by one (EgoGraph summarises beyond 100). Beyond, those between the first and the
+    last are cut into stretches of equally many, each told by the description given most often in it.
+
+    Args:
+        sightings: oldest first.
+        at_most: 3 or more.
+    """
+    if len(sightings) <= at_most:
+        stretches = [[sighting] for sighting in sightings]
+    else:
+        inner, parts = sightings[1:-1], max(1, at_most - 2)
+        cuts = [len(inner) * i // parts for i in range(parts + 1)]
+        middle = [list(inner[a:b]) for a, b in itertools.pairwise(cuts)]
+        stretches = [[sightings[0]], *middle, [sightings[-1]]]
+    return History(len(sightings), tuple(_entry(stretch) for stretch in stretches))
+
+
+def _entry(stretch: Sequence[Sighting]) -> HistoryEntry:
+    description = Counter(sighting.description for sighting in stretch).most_common(1)[0][0]
+    return HistoryEntry(stretch[0].stamp_ns, stretch[-1].stamp_ns, len(stretch), description)

@@ -9,17 +9,16 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from vlkng_ros.memory.database import sync_folder
+from vlkng_ros.memory.database import frames_of, sync_folder
 
 FILES_PER_FOLDER = 1_000
 
 
 class ImageFolder:
-    """The folder ``<name>.frames`` of a memory ``<name>.db``; another ending is kept as part of the name."""
+    """The folder of a memory's images."""
 
     def __init__(self, database: Path) -> None:
-        plain = database.with_suffix("") if database.suffix == ".db" else database
-        self.path = plain.with_name(plain.name + ".frames")
+        self.path = frames_of(database)
 
     def file(self, keyframe_id: int) -> Path:
         """Where a keyframe's image is or would be."""

@@ -21,7 +21,7 @@ from vlkng_ros.memory.database import explained, open_for_reading, wal_of
 from vlkng_ros.memory.entities import COLUMNS, EntityRows, KnownEntity
 from vlkng_ros.memory.following import Follower
 from vlkng_ros.memory.graph import ViewGraph, build_graph
-from vlkng_ros.memory.history import HistoryRows
+from vlkng_ros.memory.history import HistoryRows, summarise
 from vlkng_ros.memory.images import ImageFolder
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.mentions import read_crops, read_mentions, read_texts
@@ -29,6 +29,7 @@ from vlkng_ros.memory.rows import (
     ROLES,
     Changes,
     Crop,
+    History,
     KeyframeTable,
     MemoryStats,
     Mention,
@@ -265,6 +266,12 @@ class MemoryReader:
         with self._reading():
             key = self._known(view, entity_id, None).key
             return self._history.sightings(key, since_ns, as_of_ns, limit)
+
+    def history(
+        self, view: str, entity_id: str, since_ns: int | None = None, as_of_ns: int | None = None, at_most: int = 100
+    ) -> History:
+        """``sightings`` in at most ``at_most`` entries (3 or more): first, last and the count are never lost."""
+        return summarise(self.sightings(view, entity_id, since_ns, as_of_ns), at_most)
 
     def relations(self, view: str, entity_id: str, as_of_ns: int | None = None) -> list[Relation]:
         """Edges from and to an entity, in the order in which they were first seen."""

@@ -121,6 +121,25 @@ class MentionTable:
 
 
 @dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """Consecutive sightings told as one."""
+
+    first_ns: int
+    last_ns: int
+    count: int
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """An entity's sightings in a bounded number of entries; the first and the last sighting stand alone."""
+
+    count: int
+    """Of all sightings."""
+    entries: tuple[HistoryEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Span:
     """Keyframes that belong together, with what they show altogether (VL-KnG's chunks, Vgent's clips)."""
 

@@ -94,7 +94,6 @@ CREATE TABLE span (
     summary TEXT NOT NULL, revision INTEGER NOT NULL
 );
 CREATE UNIQUE INDEX span_by_keyframes ON span (first_keyframe, kind, keyframes);
-CREATE INDEX span_by_revision ON span (revision);
 
 CREATE TABLE view (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, associated INTEGER NOT NULL);
 CREATE TABLE entity_type (id INTEGER PRIMARY KEY, slug TEXT NOT NULL UNIQUE);
@@ -143,7 +142,6 @@ CREATE TABLE relation (
 );
 CREATE UNIQUE INDEX relation_by_subject ON relation (subject, predicate, object);
 CREATE INDEX relation_by_object ON relation (object);
-CREATE INDEX relation_by_revision ON relation (revision);
 CREATE TABLE relation_seen (
     relation INTEGER NOT NULL, keyframe INTEGER NOT NULL, PRIMARY KEY (relation, keyframe)
 ) WITHOUT ROWID;

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from vlkng_ros.errors import InvalidInputError
+from vlkng_ros.errors import InvalidInputError, MemoryNotFoundError
 from vlkng_ros.memory import perceiving
 from vlkng_ros.memory.associating import LiveViews
 from vlkng_ros.memory.association.base import Associator
 from vlkng_ros.memory.correcting import correct_poses
-from vlkng_ros.memory.database import explained, open_for_writing
+from vlkng_ros.memory.database import check_file, explained, open_for_writing
 from vlkng_ros.memory.forgetting import Forgetting
 from vlkng_ros.memory.lock import WriterLock
 from vlkng_ros.memory.packing import pack_pose
@@ -66,6 +67,8 @@ class MemoryWriter:
             StorageFullError: the folder cannot be written to.
         """
         file = Path(path).expanduser().absolute()
+        with suppress(MemoryNotFoundError):
+            check_file(file)
         with explained(file):
             file.parent.mkdir(parents=True, exist_ok=True)
             lock = WriterLock(file)
@@ -254,6 +257,26 @@ class MemoryWriter:
             store.checkpoint()
         return summary
 
+    def drop_images(self, *, older_than_ns: int | None = None, keep_bytes: int | None = None) -> int:
+        """Delete images of old keyframes, the oldest first; returns how many. Everything else about them stays.
+
+        Args:
+            older_than_ns: those of keyframes before this time.
+            keep_bytes: as many more as it takes for the rest to fit.
+        """
+        store = self._store
+        with store.using():
+            chosen = _images_to_drop(store, older_than_ns, keep_bytes)
+            if chosen:
+                with store.operation() as head:
+                    ids = [(number,) for number in chosen]
+                    store.connection.executemany("INSERT OR IGNORE INTO image_garbage VALUES (?)", ids)
+                    update = "UPDATE keyframe SET image = 0, revision = ? WHERE id = ?"
+                    store.connection.executemany(update, [(head.revision, number) for number in chosen])
+                store.keyframes.clear()
+                store.clean_images()
+            return len(chosen)
+
     def embed_missing(self, limit: int = 1_000) -> int:
         """Embed texts that have no vector by this writer's encoder, oldest first; returns how many were.
 
@@ -311,3 +334,17 @@ class MemoryWriter:
                     f"add_keyframe: pose is in frame '{pose.frame_id}', and this session's is '{frame_id}'"
                 )
         return self._session
+
+
+def _images_to_drop(store: Store, older_than_ns: int | None, keep_bytes: int | None) -> list[int]:
+    query = "SELECT id, stamp, image FROM keyframe WHERE image > 0 ORDER BY stamp, id"
+    rows = store.connection.execute(query).fetchall()
+    left = sum(size for _, _, size in rows)
+    chosen = []
+    for number, stamp, size in rows:
+        too_old = older_than_ns is not None and stamp < older_than_ns
+        if not too_old and (keep_bytes is None or left <= keep_bytes):
+            break
+        chosen.append(number)
+        left -= size
+    return chosen

@@ -16,7 +16,8 @@ from vlkng_ros.errors import NotInMemoryError
 from vlkng_ros.memory import MemoryReader, MemoryWriter
 from vlkng_ros.memory.association.hybrid import HybridAssociator
 from vlkng_ros.memory.association.proximity import ProximityAssociator
-from vlkng_ros.types import Detection, Perception, Pose
+from vlkng_ros.memory.history import summarise
+from vlkng_ros.types import Detection, Perception, Pose, Sighting
 
 VIEWS = ("proximity", "hybrid")
 
@@ -105,6 +106,29 @@ def test_sightings_can_be_limited_to_the_newest_of_a_window(open_writer, open_re
     reader = open_reader()
     window = reader.sightings("proximity", "cup_1", since_ns=2 * SECOND, as_of_ns=7 * SECOND, limit=3)
     assert [s.stamp_ns // SECOND for s in window] == [5, 6, 7]
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=60), st.integers(3, 12))
+def test_a_summarised_history_keeps_the_first_the_last_and_the_count(descriptions, at_most):
+    sightings = [Sighting(i, i, i, text) for i, text in enumerate(descriptions)]
+    history = summarise(sightings, at_most)
+    assert history.count == len(descriptions) == sum(e.count for e in history.entries)
+    assert len(history.entries) <= at_most
+    if descriptions:
+        first, last = history.entries[0], history.entries[-1]
+        assert (first.first_ns, first.description) == (0, descriptions[0])
+        assert (last.last_ns, last.description) == (len(descriptions) - 1, descriptions[-1])
+    times = [t for e in history.entries for t in (e.first_ns, e.last_ns)]
+    assert times == sorted(times)
+
+
+def test_a_history_up_to_the_limit_is_told_one_by_one(open_writer, open_reader):
+    remember(open_writer(), [frame(i, 0, "cup") for i in range(101)])
+    reader = open_reader()
+    whole = reader.history("proximity", "cup_1", as_of_ns=99 * SECOND)
+    assert [e.first_ns // SECOND for e in whole.entries] == list(range(100))
+    assert len(reader.history("proximity", "cup_1").entries) == 100
+    assert reader.history("proximity", "cup_1").count == 101
 
 
 def test_corrected_poses_are_known_in_the_past_too(open_writer, open_reader):

@@ -11,7 +11,7 @@ from pathlib import Path
 import process_without_rights
 import pytest
 import writing_process
-from remembered_drives import frame, remember
+from remembered_drives import SECOND, frame, remember
 from test_durability import PROCESSES
 
 from vlkng_ros.errors import (
@@ -60,6 +60,7 @@ def test_a_file_that_is_something_else_is_left_as_it_is(opener, path):
     with pytest.raises(NotAMemoryError, match="not a memory of vlkng_ros; it is left as it is"):
         opener(path)
     assert path.read_text() == "my diary, day one. " * 20
+    assert list(path.parent.iterdir()) == [path]
 
 
 @both
@@ -82,6 +83,25 @@ def test_a_newer_schema_is_refused(opener, path):
     connection.close()
     with pytest.raises(SchemaVersionError, match=r"schema 99.*update vlkng_ros"):
         opener(path)
+
+
+def test_what_is_left_of_a_memory_that_was_taken_away_is_set_aside(open_writer, path, caplog):
+    writer = open_writer()
+    writer.add_keyframe(frame(0, 0).capture(), b"old image")
+    copy = path.with_name("elsewhere.db")
+    for suffix in ("", "-wal"):
+        shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
+    writer.close()
+    path.unlink()
+    shutil.move(f"{copy}-wal", f"{path}-wal")
+    with open_writer() as again:
+        again.add_keyframe(frame(5, 0).capture(), b"new image")
+        assert again.image(1) == b"new image"
+    with MemoryReader.open(path) as reader:
+        assert reader.frames().stamps_ns.tolist() == [5 * SECOND]
+    assert "belonged to a memory that is no longer there" in caplog.text
+    orphans = path.with_name("memory.frames.orphan1")
+    assert [f.read_bytes() for f in orphans.rglob("*.jpg")] == [b"old image"]
 
 
 def filled(open_writer) -> Path:
@@ -220,7 +240,7 @@ def test_a_memory_of_another_user_is_said_to_be_unreadable(open_writer, path):
     process.join()
     receive.close()
     assert read.startswith(f"MemoryFileError {path}: cannot be read (Permission denied)")
-    assert written.startswith("StorageFullError")
+    assert written == read
 
 
 def test_a_closed_reader_says_so(open_writer, open_reader):

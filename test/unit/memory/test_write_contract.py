@@ -238,6 +238,23 @@ def test_a_keyframe_that_is_not_described_cannot_be_associated(open_writer):
         writer.associate(keyframe.keyframe_id)
 
 
+def test_images_are_dropped_by_age_and_by_size_and_nothing_else_is(open_writer, open_reader, path):
+    writer = open_writer()
+    for second in range(10):
+        item = frame(second, 0, "cup", caption="A cup.")
+        keyframe = writer.add_keyframe(item.capture(), bytes(1000))
+        writer.add_perception(keyframe.keyframe_id, item.perception)
+        writer.associate(keyframe.keyframe_id)
+    assert writer.drop_images(older_than_ns=2 * SECOND) == 2
+    assert writer.drop_images(keep_bytes=5000) == 3
+    assert writer.drop_images(older_than_ns=0, keep_bytes=10**9) == 0
+    reader = open_reader()
+    assert [k.has_image for k in reader.keyframes(range(1, 11))] == [False] * 5 + [True] * 5
+    assert len(list(path.with_suffix(".frames").rglob("*.jpg"))) == 5
+    assert [reader.image(n) is None for n in (5, 6)] == [True, False]
+    assert reader.entity("proximity", "cup_1").observation_count == 10
+
+
 def test_a_view_added_later_sees_everything(open_writer, open_reader):
     writer = open_writer(associators=())
     remember(writer, [frame(i, 0, "cup", "chair") for i in range(4)])
