@@ -134,7 +134,7 @@ class BuilderHealth:
             "receive to enqueue p99 [ms]": self._images.image.delays.percentile_ms(99),
             "callback CPU p99 [ms]": self._images.callback_cpu.percentile_ms(99),
             "model latency [s]": builder.last_latency_s,
-            "keyframes moved with the map": builder.counts["corrected"],
+            "keyframe poses corrected": builder.counts["corrected"],
             "last error": builder.last_error or recorder.last_error,
         }
         for images in self._cameras[1:]:

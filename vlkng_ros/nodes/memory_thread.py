@@ -139,6 +139,8 @@ class MemoryThread:
                 reader.close()
                 raise
             self._identity, self._made_with = identity, self._config()
+            # An encoder's first run is its slowest; nobody should wait for it.
+            self._memory.query.retriever.encoded(("a door",))
             logger.info("following %s: %d keyframes", self._path, len(reader.frames()))
         elif self._made_with != self._config():
             self._memory = OpenMemory(self._memory.reader, self._make_query(self._memory.reader, self._config()))
