@@ -37,11 +37,13 @@ class Catalogs:
         self._slugs: dict[int, str] = {}
         self._slug_numbers: dict[str, int] = {}
 
-    def clear(self) -> None:
-        """Forget what was looked up: after a rollback, or after something was deleted."""
+    def clear(self, slugs: bool = True) -> None:
+        """Forget what was looked up, types too unless they are to stay: after a rollback, or after a deletion."""
         caches: tuple[dict[Any, Any], ...] = (self._sessions, self._maps, self._cameras, self._camera_numbers)
-        for cache in (*caches, self._terms, self._term_numbers, self._slugs, self._slug_numbers):
+        for cache in (*caches, self._terms, self._term_numbers, self._slug_numbers):
             cache.clear()
+        if slugs:
+            self._slugs.clear()
 
     # ---------------------------------------------------------------------------------------------- looking up
 

@@ -41,18 +41,18 @@ class KeyframeColumns:
             column.flags.writeable = False
         self.table = KeyframeTable(ids=columns[0], stamps_ns=columns[1], position_m=positions, session=columns[2])
 
-    def update(self, changed: Sequence[KeyframeRow], gone: Sequence[int]) -> list[int]:
-        """Take over changed and new rows and drop those that are gone; returns which of the latter were known."""
+    def update(self, changed: Sequence[KeyframeRow], gone: Sequence[int]) -> None:
+        """Take over changed and new rows and drop those that are gone."""
         lost = self._known(np.array(gone, dtype=np.int64))
         numbers, positions = _columns_of(changed)
         known = self._known(numbers[:, 0])
         at = known[known >= 0]
         same = (self._numbers[at] == numbers[known >= 0]).all() and (self._positions[at] == positions[known >= 0]).all()
         fresh, places = numbers[known < 0], positions[known < 0]
-        forgotten = [int(self._numbers[i, 0]) for i in lost[lost >= 0]]
-        if forgotten or not same or not self._extends(fresh):
+        lost = lost[lost >= 0]
+        if len(lost) or not same or not self._extends(fresh):
             kept = np.ones(self._count, dtype=bool)
-            kept[lost[lost >= 0]] = False
+            kept[lost] = False
             kept[at] = False
             self._replace(
                 np.concatenate([self._numbers[: self._count][kept], numbers]),
@@ -63,7 +63,6 @@ class KeyframeColumns:
             self._numbers[self._count : end], self._positions[self._count : end] = fresh, places
             self._count = end
             self._publish()
-        return forgotten
 
     def _extends(self, fresh: NDArray[np.int64]) -> bool:
         """Whether rows can be put behind the others: later, with higher ids, and there is room."""

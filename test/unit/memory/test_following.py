@@ -55,6 +55,33 @@ def test_tables_are_as_of_the_last_refresh_and_single_rows_are_current(open_writ
     assert reader.frames().stamps_ns.tolist() == [0, SECOND]
 
 
+@pytest.mark.parametrize("look", ["stats", "graph", "snapshot"])
+def test_looking_in_another_way_takes_nothing_from_the_next_report(open_writer, open_reader, look):
+    def glance(reader) -> None:
+        if look == "stats":
+            reader.stats()
+        elif look == "graph":
+            reader.graph("proximity")
+        else:
+            with reader.snapshot() as held:
+                assert len(held.frames()) > 0
+
+    writer = open_writer()
+    remember(writer, [frame(0, 0, "cup", "chair")])
+    reader = open_reader()
+    remember(writer, [frame(1, 0, "cup"), frame(2, 50, "dog")])
+    glance(reader)
+    writer.forget(label="dog")
+    glance(reader)
+    writer.forget(label="chair")
+    glance(reader)
+    assert reader.refresh() == Changes(
+        writer.revision, (1, 2, 3), {"proximity": ("cup_1",)}, (), {"proximity": ("chair_1",)}, (2,)
+    )
+    assert not reader.refresh()
+    assert list(reader.graph("proximity").nodes) == ["cup_1"]
+
+
 def test_inside_a_snapshot_every_call_sees_the_same_state(open_writer, open_reader):
     writer = open_writer()
     remember(writer, [frame(0, 0, "cup")])
@@ -64,7 +91,7 @@ def test_inside_a_snapshot_every_call_sees_the_same_state(open_writer, open_read
         assert len(held.frames()) == 2
         remember(writer, [frame(2, 0, "cup")])
         assert held.entity("proximity", "cup_1").observation_count == 2
-        assert not held.refresh()
+        assert held.refresh().keyframe_ids == (2,)
         with pytest.raises(NotInMemoryError):
             held.keyframe(3)
     assert reader.entity("proximity", "cup_1").observation_count == 3

@@ -1,0 +1,164 @@
+"""Reading the entities of identity views: one by one, by place, by label, their history and their edges."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import networkx
+
+from vlkng_ros.errors import NotInMemoryError
+from vlkng_ros.memory.entities import COLUMNS, KnownEntity
+from vlkng_ros.memory.graph import ViewGraph, build_graph
+from vlkng_ros.memory.history import HistoryRows, summarise
+from vlkng_ros.memory.reading import Reading
+from vlkng_ros.memory.rows import History
+from vlkng_ros.types import Entity, Relation, Sighting, Vec3
+
+
+class ViewReader(Reading):
+    """The part of ``MemoryReader`` that is about entities.
+
+    Views and entities that are not there raise ``NotInMemoryError``.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        super().__init__(path, connection)
+        self._history = HistoryRows(connection, self._catalogs)
+
+    def views(self) -> tuple[str, ...]:
+        """Names of the identity views, oldest first."""
+        with self._reading():
+            self._follower.load_views()
+            return tuple(self._follower.views)
+
+    def entity(self, view: str, entity_id: str, as_of_ns: int | None = None) -> Entity:
+        """An entity, now or as the keyframes up to a time made it."""
+        with self._reading():
+            return self._known(view, entity_id, as_of_ns).entity()
+
+    def entities(self, view: str, as_of_ns: int | None = None) -> Iterator[Entity]:
+        """Every entity of a view, in order of creation."""
+        with self._reading():
+            query = f"SELECT {COLUMNS} FROM entity WHERE view = ? AND first_seen <= ? ORDER BY id"
+            limit = as_of_ns if as_of_ns is not None else 2**63 - 1
+            rows = self._connection.execute(query, (self._view(view), limit)).fetchall()
+            # The rows are decoded later, when a type may have been forgotten.
+            self._catalogs.load_slugs()
+        return self._cut(view, rows, as_of_ns)
+
+    def _cut(self, view: str, rows: Sequence[Any], as_of_ns: int | None) -> Iterator[Entity]:
+        for row in rows:
+            known: KnownEntity | None = self._entity_rows.decode(view, row)
+            if known is not None and as_of_ns is not None:
+                with self._reading():
+                    known = self._entity_rows.as_of(known, as_of_ns)
+            if known is not None:
+                yield known.entity()
+
+    def entities_in(self, view: str, keyframe_id: int) -> dict[int, str]:
+        """Entity ids by observation id, of one keyframe."""
+        with self._reading():
+            query = (
+                "SELECT a.observation, e.type, e.number FROM keyframe k JOIN assignment a ON a.view = ? AND "
+                "a.observation BETWEEN k.first_observation AND k.first_observation + k.observations - 1 "
+                "JOIN entity e ON e.id = a.entity WHERE k.id = ?"
+            )
+            rows = self._connection.execute(query, (self._view(view), keyframe_id))
+            return {row[0]: f"{self._catalogs.slug(row[1])}_{row[2]}" for row in rows}
+
+    def labelled(self, view: str, text_id: int) -> list[str]:
+        """Ids of the entities that were ever given this label, in order of creation."""
+        with self._reading():
+            query = (
+                "SELECT e.type, e.number FROM entity_label l JOIN entity e ON e.id = l.entity "
+                "WHERE l.view = ? AND l.label = ? ORDER BY l.entity"
+            )
+            rows = self._connection.execute(query, (self._view(view), text_id))
+            return [f"{self._catalogs.slug(row[0])}_{row[1]}" for row in rows]
+
+    def sightings(
+        self,
+        view: str,
+        entity_id: str,
+        since_ns: int | None = None,
+        as_of_ns: int | None = None,
+        limit: int | None = None,
+    ) -> list[Sighting]:
+        """An entity's history within a window, oldest first; with ``limit``, its newest entries."""
+        with self._reading():
+            key = self._known(view, entity_id, None).key
+            return self._history.sightings(key, since_ns, as_of_ns, limit)
+
+    def history(
+        self, view: str, entity_id: str, since_ns: int | None = None, as_of_ns: int | None = None, at_most: int = 100
+    ) -> History:
+        """``sightings`` in at most ``at_most`` entries (3 or more): first, last and the count are never lost."""
+        return summarise(self.sightings(view, entity_id, since_ns, as_of_ns), at_most)
+
+    def relations(self, view: str, entity_id: str, as_of_ns: int | None = None) -> list[Relation]:
+        """Edges from and to an entity, in the order in which they were first seen."""
+        with self._reading():
+            return self._history.relations(self._known(view, entity_id, as_of_ns).key, as_of_ns)
+
+    def near(
+        self,
+        view: str,
+        position_m: Vec3,
+        radius_m: float,
+        as_of_ns: int | None = None,
+        map_id: str | None = None,
+        limit: int | None = None,
+    ) -> list[Entity]:
+        """Entities within ``radius_m`` of a place, nearest first; ``map_id`` None is the newest session's map."""
+        with self._reading():
+            columns, maps = self._follower.columns(self._view(view)), self._map_numbers(map_id)
+            if as_of_ns is None:
+                keys = columns.near(position_m, radius_m, maps)[:limit]
+                loaded = [self._entity_rows.load(view, key) for key in keys]
+                return [known.entity() for known in loaded if known is not None]
+            found = []
+            for key in columns.maybe_near(position_m, radius_m, as_of_ns):
+                now = self._entity_rows.load(view, key)
+                then = None if now is None else self._entity_rows.as_of(now, as_of_ns)
+                if then is not None and then.folded.map in maps:
+                    away = float(np.linalg.norm(np.subtract(then.position.mean_m, position_m)))
+                    if away <= radius_m:
+                        found.append((away, key, then))
+            return [then.entity() for _, _, then in sorted(found, key=lambda item: item[:2])[:limit]]
+
+    def graph(self, view: str, as_of_ns: int | None = None) -> networkx.MultiDiGraph[str]:
+        """A view as a graph: a node an entity (attribute ``entity``), an edge a relation (``relation``).
+
+        The present graph is kept and follows ``refresh``; do not change it. One of an earlier time is made anew.
+        """
+        with self._reading():
+            if as_of_ns is not None:
+                return build_graph(self, view, as_of_ns)
+            self._catch_up(report=False)
+            if view not in self._graphs:
+                self._graphs[view] = ViewGraph(self, view)
+            return self._graphs[view].graph
+
+    def _known(self, view: str, entity_id: str, as_of_ns: int | None) -> KnownEntity:
+        key = self._entity_rows.key_of(self._view(view), entity_id)
+        known = None if key is None else self._entity_rows.load(view, key)
+        if known is None:
+            raise NotInMemoryError(f"entity '{entity_id}' is not in view '{view}'; it may have been forgotten")
+        if as_of_ns is None:
+            return known
+        then = self._entity_rows.as_of(known, as_of_ns)
+        if then is None:
+            raise NotInMemoryError(f"entity '{entity_id}' had not been seen by {as_of_ns} ns")
+        return then
+
+    def _map_numbers(self, map_id: str | None) -> list[int]:
+        if map_id is not None:
+            return self._catalogs.maps_called(map_id)
+        newest = self._one("SELECT map FROM session ORDER BY id DESC LIMIT 1")
+        return [] if newest is None else self._catalogs.maps_called(self._catalogs.map(newest)[0])
