@@ -71,6 +71,17 @@ def test_a_sighting_reaches_no_further_than_its_place() -> None:
     assert first == 41  # 18 m at 2 m a frame
 
 
+def test_first_and_last_reach_over_every_visit_of_a_place() -> None:
+    # Seen in frames 5 to 7, and again in 20 to 22 from nearly the same place; frame 25 names it in passing only.
+    raw = np.zeros(30)
+    raw[[5, 6, 7, 20, 21, 22]] = 1.0
+    raw[25] = 0.3
+    here = np.zeros((30, 3), dtype=np.float32)
+    peaks = Peaks(np.array([6]), np.array([1.0]))
+    assert settled(peaks, raw, here, Superlative.FIRST).frames.tolist() == [5]
+    assert settled(peaks, raw, here, Superlative.LAST).frames.tolist() == [22]
+
+
 def test_nearest_chooses_among_the_well_supported() -> None:
     peaks = Peaks(np.array([30, 20, 1]), np.array([1.0, 0.9, 0.3]))
     stamps = seconds(*range(40))
