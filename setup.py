@@ -70,7 +70,7 @@ EXTRAS = {
         "pytest>=8,<10",
         "pytest-timeout>=2.3,<3",  # a test that hangs is named, not waited for
         "hypothesis>=6.100,<7",  # invariants
-        "xllamacpp>=2026.10,<2027; platform_system == 'Linux'",  # a small language model's server, where its weights are
+        "xllamacpp>=2026.10,<2027; platform_system == 'Linux'",  # serves the small language model of the tests
         "psutil>=5.9,<8",  # node tests find and kill a node's worker
         "mypy>=1.15,<3",
         "ruff>=0.9,<1",
