@@ -16,9 +16,9 @@ BENCH ?= $(wildcard benchmarks/*_bench.py)
 help:
 	@echo "make setup   virtual environment with ROS 2, models and tools, and the built package (under 5 min)"
 	@echo "make demo    a robot drives through the gallery, remembers, answers and drives to an answer"
-	@echo "make test    every test;  ARGS='-k pose' selects, FILES=test/unit/memory limits"
+	@echo "make test    every test;  ARGS='-k pose' selects, FILES=test/unit/memory limits, FAST=1 leaves slow ones out"
 	@echo "make lint    ruff, and mypy in strict mode"
-	@echo "make soak    the tests that take minutes"
+	@echo "make soak    two hours of driving at full load; VLKNG_SOAK_S=600 for less"
 	@echo "make bench   every benchmark;  BENCH=benchmarks/memory_bench.py ARGS=... for one"
 	@echo "make docs    write the tables of README.md and config/vlkng.yaml from the code"
 	@echo "make clean   remove everything that make has made"
@@ -30,13 +30,13 @@ demo: setup
 	@$(ENV) && python scripts/demo.py $(ARGS)
 
 test: setup
-	@$(ENV) && python scripts/run_tests.py $(FILES) $(if $(ARGS),-- $(ARGS))
+	@$(ENV) && python scripts/run_tests.py $(FILES) -- $(if $(FAST),-m "not slow and not soak") $(ARGS)
 
 soak: setup
-	@$(ENV) && python scripts/run_tests.py $(FILES) -- -m soak $(ARGS)
+	@$(ENV) && VLKNG_SOAK_S=$${VLKNG_SOAK_S:-7200} python scripts/run_tests.py test/nodes/test_builder_soak.py -- $(ARGS)
 
 lint: setup
-	@$(ENV) && ruff check . && mypy
+	@$(ENV) && status=0; ruff check . || status=1; mypy || status=1; exit $$status
 
 bench: setup
 	@$(ENV) && for file in $(BENCH); do echo "== $$file"; python $$file $(ARGS) || exit 1; done

@@ -49,7 +49,8 @@ def run_group(paths: Sequence[Path], arguments: Sequence[str], domain: int, repo
     Returns:
         Its exit status; 0 where the arguments select none of its tests.
     """
-    command = [sys.executable, "-m", "pytest", f"--junit-xml={report}", *arguments]
+    # xunit1 lets tests record figures with record_property.
+    command = [sys.executable, "-m", "pytest", f"--junit-xml={report}", "-o", "junit_family=xunit1", *arguments]
     if any(path in NODES.parents for path in paths):
         command.append(f"--ignore={NODES}")
     environment = dict(os.environ, ROS_DOMAIN_ID=str(domain), ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST")

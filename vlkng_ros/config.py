@@ -116,7 +116,7 @@ class PoseConfig:
     )
     follow_map: bool = _param(
         True,
-        "move keyframes when SLAM Toolbox's pose graph moves, with pose.source=topic (slam_toolbox/graph_visualization)",
+        "move keyframes when SLAM Toolbox's pose graph (slam_toolbox/graph_visualization) moves; pose.source=topic only",
     )
 
 
@@ -138,7 +138,8 @@ class CameraConfig:
         "auto", "image message type; auto follows the publisher", choices=("auto", "raw", "compressed")
     )
     others: str = _param(
-        "", "further cameras, comma-separated: NAME/image and NAME/camera_info, mounted as TF says (camera.extrinsics=tf)"
+        "",
+        "further cameras, comma-separated: NAME/image and NAME/camera_info, mounted as TF says (camera.extrinsics=tf)",
     )
     depth: bool = _param(
         False, "measure how far detections are in the depth topic, aligned to the image (16UC1 mm or 32FC1 m)"
