@@ -15,7 +15,7 @@ from typing import Any
 
 from vlkng_ros.errors import InvalidInputError, MemoryFileError, NotInMemoryError
 from vlkng_ros.memory.catalogs import Catalogs
-from vlkng_ros.memory.database import explained
+from vlkng_ros.memory.database import BUSY_TIMEOUT_MS, explained
 from vlkng_ros.memory.images import ImageFolder
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.texts import TextStore, Vocabulary
@@ -62,6 +62,7 @@ class Store:
         self.on_reset: list[Callable[[], None]] = []
         """Called after memory may disagree with the database: after a rollback or a deletion."""
         self.closed = False
+        self._log_is_due = False
         self.head = self._load_head()
         self._name_encoder()
         self.vocabulary = Vocabulary(connection, encoder, self.head.encoder)
@@ -97,6 +98,8 @@ class Store:
                 self.reset()
                 raise
             self.head = head
+            if self._log_is_due:
+                self.empty_log(wait_ms=0)
 
     def reset(self) -> None:
         """Drop what is held in memory; it is read again when needed."""
@@ -129,11 +132,24 @@ class Store:
         if garbage:
             self.connection.execute("DELETE FROM image_garbage")
 
-    def checkpoint(self) -> None:
-        """Bring the database file up to date and empty the log, whose old pages hold what was forgotten."""
-        busy, *_ = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        if busy:
-            logger.warning("%s: a reader is busy; what was forgotten leaves the log with the next one", self.path)
+    def empty_log(self, wait_ms: int) -> None:
+        """Bring the database file up to date and empty the log, whose old pages hold what was forgotten.
+
+        A reader in the middle of a call holds the log; then it is emptied after the next operation that finds it free.
+        """
+        execute = self.connection.execute
+        execute(f"PRAGMA busy_timeout = {wait_ms}")
+        try:
+            busy, *_ = execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.Error as error:
+            # The operation before it is committed and must not look as if it were not.
+            busy = True
+            logger.warning("%s: the log could not be emptied yet: %s", self.path, error)
+        finally:
+            execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+        if busy and not self._log_is_due:
+            logger.warning("%s: a reader is busy; what was forgotten leaves the log when it is done", self.path)
+        self._log_is_due = bool(busy)
 
     def _load_head(self) -> Head:
         row: tuple[Any, ...] = self.connection.execute(_READ).fetchone()

@@ -23,6 +23,9 @@ from vlkng_ros.memory.spans import add_span
 from vlkng_ros.memory.transactions import Store
 from vlkng_ros.types import Capture, Entity, Keyframe, Observation, Perception, Pose, TextEncoder
 
+LOG_WAIT_MS = 2_000
+"""How long ``forget`` waits for readers to let go of the log."""
+
 
 class MemoryWriter:
     """Writes a memory. One at a time; its methods may be called from any thread.
@@ -254,7 +257,7 @@ class MemoryWriter:
                 head.observations -= summary.observations
             store.reset()
             store.clean_images()
-            store.checkpoint()
+            store.empty_log(wait_ms=LOG_WAIT_MS)
         return summary
 
     def drop_images(self, *, older_than_ns: int | None = None, keep_bytes: int | None = None) -> int:

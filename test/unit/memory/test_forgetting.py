@@ -67,6 +67,22 @@ def test_no_byte_of_it_stays_on_the_disk(open_writer, open_reader, path, by):
         assert len(reader.frames()) == 40
 
 
+def test_a_reader_in_the_middle_of_something_delays_the_log_and_no_more(
+    open_writer, open_reader, path, monkeypatch, caplog
+):
+    monkeypatch.setattr("vlkng_ros.memory.writer.LOG_WAIT_MS", 0)
+    writer = open_writer()
+    remember(writer, secret_drive(5))
+    with open_reader().snapshot() as held:
+        writer.forget(label=f"{SECRET} vase")
+        assert held.entity("proximity", f"{SECRET}_vase_1").observation_count == 5
+        remember(writer, [frame(10, 0, "cup")])
+        assert files_that_say(path.parent, SECRET) != []
+    assert "a reader is busy" in caplog.text
+    remember(writer, [frame(11, 0, "cup")])
+    assert files_that_say(path.parent, SECRET) == []
+
+
 def test_a_forgotten_id_is_never_given_again_even_after_a_restart(open_writer, open_reader):
     writer = open_writer()
     remember(writer, [frame(0, 0, "cup"), frame(1, 50, "cup")])
