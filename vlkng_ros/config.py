@@ -116,7 +116,7 @@ class PoseConfig:
     )
     follow_map: bool = _param(
         True,
-        "move keyframes when SLAM Toolbox's pose graph (slam_toolbox/graph_visualization) moves; pose.source=topic only",
+        "move keyframes with SLAM Toolbox's pose graph (slam_toolbox/graph_visualization); with pose.source=topic only",
     )
 
 
