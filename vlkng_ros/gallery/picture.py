@@ -30,7 +30,7 @@ ACCENTS = ("#d1495b", "#e08e0b", "#2a9d8f", "#6a4c93", "#577590")
 """Colours of the answered questions, in their order."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RememberedThing:
     """A thing as the memory has it. ``covariance_m2`` ``(2, 2)`` is None where its place is only the robot's."""
 
@@ -123,12 +123,20 @@ def _draw_map(axes: Any, picture: DemoPicture) -> None:
     accents = {answer.label: _accent(i) for i, answer in reversed(list(enumerate(picture.answers)))}
     for answer, colour in ((a, accents[a.label]) for a in picture.answers):
         _draw_sight(axes, answer, picture.remembered, colour)
-    # What was asked about is drawn last, over the rest.
-    for thing in sorted(picture.remembered, key=lambda t: t.label in accents):
-        _draw_remembered(axes, thing, accents.get(thing.label), world)
+    # What was asked about is drawn last, over the rest; of several alike the one seen most often.
+    asked = [thing for label in accents if (thing := _most_seen(label, picture.remembered)) is not None]
+    for thing in [thing for thing in picture.remembered if thing not in asked]:
+        _draw_remembered(axes, thing, None, world)
+    for thing in asked:
+        _draw_remembered(axes, thing, accents[thing.label], world)
     if picture.goal is not None:
         _draw_goal(axes, picture.goal)
     _draw_legend(axes, picture)
+
+
+def _most_seen(label: str, remembered: Sequence[RememberedThing]) -> RememberedThing | None:
+    alike = [thing for thing in remembered if thing.label == label]
+    return max(alike, key=lambda thing: thing.observations, default=None)
 
 
 def _draw_building(axes: Any, world: World) -> None:
@@ -172,11 +180,10 @@ def _draw_path(axes: Any, picture: DemoPicture) -> None:
 
 def _draw_sight(axes: Any, answer: AnsweredQuestion, remembered: Sequence[RememberedThing], colour: str) -> None:
     """The line from where the answering frame was taken to what is remembered."""
-    things = [thing for thing in remembered if thing.label == answer.label]
-    if answer.seen_from is None or not things:
+    thing = _most_seen(answer.label, remembered)
+    if answer.seen_from is None or thing is None:
         return
     x, y, _ = answer.seen_from.position_m
-    thing = max(things, key=lambda t: t.observations)
     axes.plot([x, thing.place[0]], [y, thing.place[1]], color=colour, lw=1.3, alpha=0.7, zorder=4)
     axes.plot(x, y, "o", ms=7, color=colour, mec="white", mew=1.0, zorder=6)
 
@@ -198,7 +205,7 @@ def _draw_remembered(axes: Any, thing: RememberedThing, accent: str | None, worl
     distances = [math.dist(t.centre_m[:2], thing.place) for t in world.things() if t.label == thing.label]
     if accent and distances:
         off = f"{min(distances):.1f} m off"
-        text += f"  {off}" if thing.covariance_m2 is not None else f"  (seen from here, {off})"
+        text += f"  {off}" if thing.covariance_m2 is not None else "  (seen from here)"
     # Into the room, where no wall is.
     below = y > (world.bounds_m()[1] + world.bounds_m()[3]) / 2
     # Half of the longest label's width, in metres: one that would stick out of the map begins or ends at the thing.
