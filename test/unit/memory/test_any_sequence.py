@@ -5,10 +5,18 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 
+import pytest
 from conftest import ram_folder
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from remembered_drives import SECOND, Frame, Told, WordEncoder, perceptions, told
 
 from vlkng_ros.memory import MemoryReader, MemoryWriter
@@ -198,3 +206,11 @@ def _columns(reader: MemoryReader) -> list[list[object]]:
 
 AnySequence.TestCase.settings = settings(max_examples=20, stateful_step_count=20, deadline=None)
 TestAnySequence = AnySequence.TestCase
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_any_of_many_sequences():
+    run_state_machine_as_test(
+        AnySequence, settings=settings(max_examples=400, stateful_step_count=30, deadline=None)
+    )
