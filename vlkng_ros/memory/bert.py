@@ -91,40 +91,45 @@ class BertEncoder:
         """Unit vectors, float32, shape ``(len(texts), dimensions)``."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         ids = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))] if texts else []
-        # equal lengths go together, so that nothing is padded and a text's vector does not depend on its company
+        # by length, so that little is padded; the weights are read once a batch, and they are what takes time
         order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
         start = 0
         while start < len(order):
-            length = len(ids[order[start]])
-            end = start
-            while end < len(order) and len(ids[order[end]]) == length and (end - start + 1) * length <= BATCH_TOKENS:
+            end = start + 1
+            while end < len(order) and (end - start + 1) * len(ids[order[end]]) <= BATCH_TOKENS:
                 end += 1
-            end = max(end, start + 1)
             rows = order[start:end]
-            vectors[rows] = self._encode(np.array([ids[i] for i in rows], dtype=np.int64))
+            vectors[rows] = self._encode([ids[i] for i in rows])
             start = end
         return vectors
 
-    def _encode(self, ids: np.ndarray[Any, np.dtype[np.int64]]) -> FloatArray:
-        """Vectors of texts of equal length, ``ids`` of shape ``(n, length)``."""
+    def _encode(self, texts: Sequence[Sequence[int]]) -> FloatArray:
+        """Vectors of a batch of texts, each given by the ids of its tokens; shape ``(n, dimensions)``."""
+        lengths = np.array([len(text) for text in texts])
+        ids = np.zeros((len(texts), int(lengths.max())), dtype=np.int64)
+        for row, text in zip(ids, texts, strict=True):
+            row[: len(text)] = text
+        there = (np.arange(ids.shape[1]) < lengths[:, None]).astype(np.float32)
+        unseen = np.where(there, np.float32(0), np.float32(-1e9))[:, None, None, :]
         words, positions, types = self._embedding
         hidden = self._norm(words[ids] + positions[: ids.shape[1]] + types[0], self._weights, "embeddings.LayerNorm")
         for layer in self._layers:
-            attended = self._attention(hidden, layer) @ layer["attention.output.dense.weight"]
+            attended = self._attention(hidden, layer, unseen) @ layer["attention.output.dense.weight"]
             attended += layer["attention.output.dense.bias"]
             hidden = self._norm(attended + hidden, layer, "attention.output.LayerNorm")
             inner = _gelu(hidden @ layer["intermediate.dense.weight"] + layer["intermediate.dense.bias"])
             outer = inner @ layer["output.dense.weight"] + layer["output.dense.bias"]
             hidden = self._norm(outer + hidden, layer, "output.LayerNorm")
-        pooled = hidden.mean(axis=1)
+        pooled = (hidden * there[:, :, None]).sum(axis=1) / lengths[:, None]
         return np.asarray(pooled / np.linalg.norm(pooled, axis=1, keepdims=True), dtype=np.float32)
 
-    def _attention(self, hidden: FloatArray, layer: Weights) -> FloatArray:
+    def _attention(self, hidden: FloatArray, layer: Weights, unseen: FloatArray) -> FloatArray:
         count, length, size = hidden.shape
         width = size // self._heads
         mixed = (hidden @ layer["qkv.weight"] + layer["qkv.bias"]).reshape(count, length, 3, self._heads, width)
         query, key, value = mixed.transpose(2, 0, 3, 1, 4)
         scores = query @ key.transpose(0, 1, 3, 2) / math.sqrt(width)
+        scores += unseen
         scores -= scores.max(axis=-1, keepdims=True)
         np.exp(scores, out=scores)
         scores /= scores.sum(axis=-1, keepdims=True)

@@ -41,6 +41,8 @@ BOUND = 256
 COMMON = 8192
 """Texts that say a word, beyond which they are not gone through one by one."""
 MAX_TEXTS = 1024
+MAX_ENCODED = 6
+"""Wordings compared by meaning; encoding them is most of a question's time."""
 DENIED_FACTOR = 0.3
 FAR_FACTOR = 0.8
 OTHER_WORDING_WEIGHT = 0.9
@@ -173,7 +175,7 @@ class Matcher:
         if self._index.dense is None:
             return found
         # another wording in words that the memory never heard means what the first wording means
-        asked = [i for i in range(len(wordings)) if i == 0 or lexical[i].known]
+        asked = [i for i in range(len(wordings)) if i == 0 or lexical[i].known][:MAX_ENCODED]
         vectors = self._encoded([lexical[i].spelt for i in asked])
         if vectors is None:
             return found
