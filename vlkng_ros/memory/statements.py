@@ -22,6 +22,11 @@ _FAR = re.compile(
 )
 
 
+_DENIAL_HINTS = ("no", "without", "n't", "neither", "free of", "absence", "lack", "devoid")
+_FAR_HINTS = ("background", "distance", "far away", "seen through", "through the", "reflection")
+"""What a sentence must hold for the patterns to be worth trying: most hold none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """``said``: terms of what is there, in order; terms ``denied``; ``far`` where all of it is in the background."""
@@ -39,11 +44,12 @@ def statement(text: str) -> Statement:
     lowered = text.lower()
     denied: set[str] = set()
     kept = lowered
-    for found in _DENIAL.finditer(lowered):
+    for found in _DENIAL.finditer(lowered) if any(hint in lowered for hint in _DENIAL_HINTS) else ():
         rest = found[1]
         end = _DENIAL_END.search(rest)
         denied_part = rest[: end.start()] if end else rest
         denied.update(terms(denied_part))
         kept = kept.replace(denied_part, " ", 1) if denied_part.strip() else kept
     said = tuple(terms(kept))
-    return Statement(said, frozenset(denied.difference(said)), bool(_FAR.search(lowered)))
+    far = any(hint in lowered for hint in _FAR_HINTS) and _FAR.search(lowered) is not None
+    return Statement(said, frozenset(denied.difference(said)), far)

@@ -106,7 +106,7 @@ _KEEP = frozenset(
 
 def tokens(text: str) -> list[str]:
     """The words of a text in order, lower-case, without punctuation; possessive endings are dropped."""
-    return [token.split("'")[0] for token in _TOKEN.findall(text.lower().replace("’", "'"))]
+    return [token.partition("'")[0] for token in _TOKEN.findall(text.lower().replace("’", "'"))]
 
 
 @lru_cache(maxsize=1 << 17)
