@@ -139,14 +139,19 @@ def _write_csv(out: TextIO, columns: Mapping[str, type], rows: Iterable[Mapping[
     writer = csv.writer(out)
     writer.writerow(columns)
     for row in rows:
-        writer.writerow([_no_formula(row[name]) for name in columns])
+        writer.writerow([_cell(row[name]) for name in columns])
 
 
-def _no_formula(value: Cell) -> Cell:
-    """Spreadsheets run text that begins like a formula; an apostrophe before it makes it text (OWASP)."""
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return f"'{value}"
-    return value
+def _cell(value: Cell) -> Cell:
+    """A cell that every reader takes as it is meant.
+
+    Spreadsheets run text that begins like a formula; an apostrophe before it makes it text (OWASP). NUL is left out:
+    Python 3.10's csv neither writes nor reads it.
+    """
+    if not isinstance(value, str):
+        return value
+    text = value.replace("\0", "")
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 # ---------------------------------------------------------------------------------------------- Cypher
