@@ -22,6 +22,9 @@ TILT_DEVIATION_RAD = math.radians(0.2)
 POSITION_DEVIATION_M = 0.02
 """Errors of a SLAM pose (DESIGN section 6), taken as independent between keyframes."""
 MIN_SIDE_PX = 1.0
+CUT_SHIFT, CUT_VARIANCE = 0.0, 0.25
+"""A box that the image's border cuts goes on beyond it: how far its middle is off, and the variance of that, both as
+fractions of the visible side."""
 EDGE_FRACTION = 0.006
 """A box within this fraction of the image's side of its border is taken as cut off by it."""
 
@@ -42,18 +45,49 @@ class Bearing(NamedTuple):
     camera: CameraView
     x: float
     y: float
+    """Direction of the middle of the thing: normalised coordinates, right and down."""
     variance_x: float
     variance_y: float
     log_height: float
-    """Logarithm of the box's height in normalised coordinates; a lower bound where ``cut_height``."""
+    """Logarithm of the box's height in normalised coordinates; a lower bound where ``cut_y``."""
     variance_log_height: float
     width: float
-    """The box's width in normalised coordinates."""
+    height: float
+    """Sides of the box in normalised coordinates."""
     depth_m: float | None
-    cut_off: bool
-    """Whether the image's border cuts the box, so that its middle is not the object's."""
-    cut_height: bool
-    """Whether it does so above or below."""
+    cut_x: int
+    """Where the image's border cuts the box: -1 on the left, 1 on the right, 2 on both sides, 0 nowhere."""
+    cut_y: int
+    """The same: -1 above, 1 below."""
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether the image's border cuts the box anywhere, so that its middle is not the thing's."""
+        return self.cut_x != 0 or self.cut_y != 0
+
+    def completed(self, log_aspect: float, variance: float) -> Bearing:
+        """A box that is cut on one side, completed by what is known of the thing's log(width / height)."""
+        if not self.cut_off:
+            return self
+        cut_x, cut_y = self.cut_x, self.cut_y
+        if cut_y == 0 and cut_x in (-1, 1):
+            missing = max(self.height * math.exp(log_aspect) - self.width, 0.0)
+            doubt = (self.width + missing) / 2
+            return self._replace(
+                x=self.x + cut_x * (missing / 2 - CUT_SHIFT * self.width),
+                variance_x=self.variance_x + doubt * doubt * variance - CUT_VARIANCE * self.width * self.width,
+            )
+        if cut_x == 0 and cut_y in (-1, 1):
+            missing = max(self.width * math.exp(-log_aspect) - self.height, 0.0)
+            doubt = (self.height + missing) / 2
+            return self._replace(
+                y=self.y + cut_y * (missing / 2 - CUT_SHIFT * self.height),
+                variance_y=self.variance_y + doubt * doubt * variance - CUT_VARIANCE * self.height * self.height,
+                log_height=math.log(self.height + missing),
+                variance_log_height=self.variance_log_height + variance,
+                cut_y=0,
+            )
+        return self
 
 
 def camera_view(keyframe: Keyframe) -> CameraView | None:
@@ -88,12 +122,15 @@ def bearing_of(camera: CameraView, detection: Detection) -> Bearing | None:
     y = ((y1 + y2) / 2 - k.cy) / k.fy
     width, height = width / k.fx, height / k.fy
     margin_x, margin_y = EDGE_FRACTION * k.width_px, EDGE_FRACTION * k.height_px
-    cut_x = x1 <= margin_x or x2 >= k.width_px - margin_x
-    cut_y = y1 <= margin_y or y2 >= k.height_px - margin_y
+    cut_x = _cut(x1 <= margin_x, x2 >= k.width_px - margin_x)
+    cut_y = _cut(y1 <= margin_y, y2 >= k.height_px - margin_y)
     centre = BOX_JITTER * BOX_JITTER / 2 + CENTRE_MISMATCH * CENTRE_MISMATCH
-    # A cut box is at least this long, and how much longer is unknown: its middle may be off by half of it.
-    spread_x = width * width * (0.25 if cut_x else centre)
-    spread_y = height * height * (0.25 if cut_y else centre)
+    spread_x = width * width * (centre + (CUT_VARIANCE if cut_x else 0.0))
+    spread_y = height * height * (centre + (CUT_VARIANCE if cut_y else 0.0))
+    if cut_x in (-1, 1):
+        x += cut_x * CUT_SHIFT * width
+    if cut_y in (-1, 1):
+        y += cut_y * CUT_SHIFT * height
     heading, tilt = HEADING_DEVIATION_RAD * HEADING_DEVIATION_RAD, TILT_DEVIATION_RAD * TILT_DEVIATION_RAD
     depth = detection.depth_m
     return Bearing(
@@ -105,7 +142,12 @@ def bearing_of(camera: CameraView, detection: Detection) -> Bearing | None:
         math.log(height),
         SIZE_DEVIATION * SIZE_DEVIATION,
         width,
+        height,
         depth if depth is not None and math.isfinite(depth) and depth > 0 else None,
-        cut_x or cut_y,
+        cut_x,
         cut_y,
     )
+
+
+def _cut(before: bool, after: bool) -> int:
+    return 2 if before and after else int(after) - int(before)

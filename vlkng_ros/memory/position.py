@@ -23,14 +23,15 @@ from vlkng_ros.types import Detection, Keyframe, PositionEstimate, PositionSourc
 
 ROBOT_DEVIATION_M = 3.0
 """How far from the robot things stand that it sees, horizontally; a third of it vertically."""
+MIN_BOXES = 3
 MIN_PARALLAX_RAD = math.radians(4.0)
 MAX_RELATIVE_DEPTH_DEVIATION = 0.2
-"""A track counts as a place from this parallax on, once its depth is known to this fraction."""
+"""A track counts as a place from this many boxes and this parallax on, once its depth is known to this fraction."""
 CHALLENGE_WON = 3
 """Boxes in favour of a new place, less those for the old one, that decide for the new one."""
 _VERSION = 1
 _HEAD = struct.Struct("<BBiii3d")
-_TRACK = struct.Struct("<ii32d")
+_TRACK = struct.Struct("<iii34d")
 
 
 class PositionState(NamedTuple):
@@ -99,7 +100,7 @@ class PositionState(NamedTuple):
         return PositionEstimate(frame_id, map_id, mean, covariance, source)
 
     def to_bytes(self) -> bytes:
-        """A compact, exact and versioned form (56 bytes and 264 a track)."""
+        """A compact, exact and versioned form (38 bytes and 284 a track)."""
         tracks = [t for t in (self.track, self.challenger) if t is not None]
         flags = (self.robot_m is not None) + 2 * (self.track is not None) + 4 * (self.challenger is not None)
         robot = self.robot_m or (0.0, 0.0, 0.0)
@@ -117,12 +118,12 @@ class PositionState(NamedTuple):
             version, flags, standing, moves, detections, x, y, z = _HEAD.unpack_from(data)
         except struct.error as error:
             raise InvalidInputError(f"position state: {len(data)} bytes are too few") from error
-        tracks = (len(data) - _HEAD.size) // _TRACK.size
         wanted = bool(flags & 2) + bool(flags & 4)
-        if version != _VERSION or tracks != wanted or len(data) != _HEAD.size + tracks * _TRACK.size:
+        if version != _VERSION or len(data) != _HEAD.size + wanted * _TRACK.size:
             raise InvalidInputError(f"position state: version {version} with {len(data)} bytes; known is {_VERSION}")
-        track = _unpack(data, _HEAD.size) if flags & 2 else None
-        challenger = _unpack(data, _HEAD.size + _TRACK.size * bool(flags & 2)) if flags & 4 else None
+        tracks = [_unpack(data, _HEAD.size + i * _TRACK.size) for i in range(wanted)]
+        track = tracks.pop(0) if flags & 2 else None
+        challenger = tracks.pop(0) if flags & 4 else None
         return cls((x, y, z) if flags & 1 else None, track, challenger, standing, moves, detections)
 
 
@@ -130,11 +131,12 @@ def is_place(track: Track) -> bool:
     """Whether a track tells where the thing is, rather than only in which direction."""
     if tracking.relative_depth_deviation(track) > MAX_RELATIVE_DEPTH_DEVIATION:
         return False
-    return track.depths > 0 or track.parallax_rad >= MIN_PARALLAX_RAD
+    return track.depths > 0 or (track.parallax_rad >= MIN_PARALLAX_RAD and track.boxes >= MIN_BOXES)
 
 
 def _pack(track: Track) -> bytes:
     return _TRACK.pack(
+        track.whole_boxes,
         track.depths,
         track.boxes,
         *track.anchor_m,
@@ -146,12 +148,14 @@ def _pack(track: Track) -> bytes:
         track.parallax_rad,
         track.surprise,
         track.surprise_count,
+        track.aspect,
+        track.aspect_variance,
         *track.last_camera_m,
     )
 
 
 def _unpack(data: bytes, offset: int) -> Track:
-    depths, boxes, *n = _TRACK.unpack_from(data, offset)
+    whole_boxes, depths, boxes, *n = _TRACK.unpack_from(data, offset)
     return Track(
         (n[0], n[1], n[2]),
         (n[3], n[4], n[5]),
@@ -162,7 +166,10 @@ def _unpack(data: bytes, offset: int) -> Track:
         n[26],
         n[27],
         n[28],
+        n[29],
+        n[30],
+        whole_boxes,
         depths,
         boxes,
-        (n[29], n[30], n[31]),
+        (n[31], n[32], n[33]),
     )

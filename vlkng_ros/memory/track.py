@@ -32,6 +32,12 @@ GATE = 12.0
 SIZE_GATE = 12.0
 SURPRISING = 4.0
 """Squared distance beyond which an accepted bearing also makes the track less sure of itself."""
+ASPECT_VARIANCE, MIN_ASPECT_VARIANCE = 0.1, 0.03
+"""Of the logarithm of width by height: before much is known of a thing's shape, and at least."""
+NARROW = 0.85
+"""A box narrower than this fraction of what the thing's shape promises may show only a part of it."""
+SYSTEMATIC_M, SYSTEMATIC_FRACTION = 0.01, 0.02
+"""What no number of boxes averages out, as a deviation: of the map, and as a fraction of the thing's size."""
 MAX_ITERATIONS = 4
 MIN_DEPTH_M = 0.05
 MAX_INVERSE_DEPTH = 1 / MIN_DEPTH_M
@@ -56,6 +62,10 @@ class Track(NamedTuple):
     """Sum of squared normalised innovations of what was accepted, and ..."""
     surprise_count: float
     """... how many scalar measurements that were: their ratio is 1 where the noise model is right."""
+    aspect: float
+    aspect_variance: float
+    """Mean of the logarithm of width by height over the boxes that were seen whole, and its variance."""
+    whole_boxes: int
     depths: int
     boxes: int
     last_camera_m: Vec3
@@ -95,7 +105,7 @@ def start(bearing: Bearing) -> Track:
     """A track from its first bearing, anchored at that camera."""
     camera = bearing.camera
     place = (POSITION_DEVIATION_M * (PRIOR_INVERSE_DEPTH + PRIOR_INVERSE_DEPTH_DEVIATION)) ** 2
-    cut = bearing.cut_height
+    cut = bearing.cut_y != 0
     size = bearing.log_height + (CUT_LOG_HEIGHT if cut else 0.0)
     size_variance = CUT_LOG_HEIGHT_VARIANCE if cut else bearing.variance_log_height
     variance_x, variance_y = bearing.variance_x + place, bearing.variance_y + place
@@ -110,6 +120,9 @@ def start(bearing: Bearing) -> Track:
         0.0,
         0.0,
         0.0,
+        0.0 if bearing.cut_off else math.log(bearing.width / bearing.height),
+        ASPECT_VARIANCE,
+        0 if bearing.cut_off else 1,
         0,
         1,
         camera.centre_m,
@@ -120,7 +133,19 @@ def start(bearing: Bearing) -> Track:
 def predict(track: Track, bearing: Bearing) -> Prediction | None:
     """How a box compares with the track, or None where the track lies behind that camera."""
     view = _project(track, bearing, track.mean)
-    return None if view is None else _compare(track, bearing, view)
+    return None if view is None else _compare(track, completed(track, bearing), view)
+
+
+def completed(track: Track, bearing: Bearing) -> Bearing:
+    """The bearing with what the image's border cuts off put back, as far as the track knows the thing's shape."""
+    if not track.whole_boxes:
+        return bearing
+    if bearing.cut_off:
+        return bearing.completed(track.aspect, track.aspect_variance)
+    deficit = bearing.height * math.exp(track.aspect) * NARROW - bearing.width
+    if deficit <= 0:
+        return bearing
+    return bearing._replace(variance_x=bearing.variance_x + deficit * deficit / 4)
 
 
 def updated(track: Track, bearing: Bearing) -> Track | None:
@@ -128,15 +153,18 @@ def updated(track: Track, bearing: Bearing) -> Track | None:
     view = _project(track, bearing, track.mean)
     if view is None:
         return None
+    seen, bearing = bearing, completed(track, bearing)
     prediction = _compare(track, bearing, view)
     if prediction.distance2 > GATE:
         return None
     camera = bearing.camera
+    if not seen.cut_off:
+        track = _with_shape(track, math.log(seen.width / seen.height))
     stands_still = math.dist(camera.centre_m, track.last_camera_m) < STANDSTILL_M
     if stands_still and not bearing.cut_off and bearing.depth_m is None:
         return track._replace(boxes=track.boxes + 1)
     residual_size = prediction.residual_size
-    use_size = not bearing.cut_height and residual_size * residual_size < SIZE_GATE * prediction.variance_size
+    use_size = bearing.cut_y == 0 and residual_size * residual_size < SIZE_GATE * prediction.variance_size
     mean, covariance = track.mean, track.covariance
     if prediction.distance2 > SURPRISING:
         # The track is less sure than it thinks (an early box was another thing's, SLAM shifted, the thing was pushed):
@@ -176,14 +204,23 @@ def updated(track: Track, bearing: Bearing) -> Track | None:
 
 
 def with_height(track: Track, log_height_m: tuple[float, float]) -> Track:
-    """A track whose depth is unknown, given the mean and variance of what the logarithm of its height should be."""
-    if track.covariance[9] > 0.25:
-        return track
+    """A track whose depth or apparent size is unknown, given mean and variance of the logarithm of its true height.
+
+    Where both are unknown, or both known, it stays as it is.
+    """
     mean, variance = log_height_m
-    inverse_depth = math.exp(track.mean[3] - mean)
-    spread = inverse_depth * inverse_depth * (variance + track.covariance[9])
-    at = track.mean
-    new, covariance = _absorb(at, track.covariance, (0.0, 0.0, 1.0, 0.0), inverse_depth - at[2], at, spread)
+    w = track.mean[2]
+    size_known = track.covariance[9] <= 0.25
+    depth_known = relative_depth_deviation(track) <= 0.3
+    if size_known == depth_known:
+        return track
+    if size_known:
+        inverse_depth = math.exp(track.mean[3] - mean)
+        spread = inverse_depth * inverse_depth * (variance + track.covariance[9])
+        row, residual = (0.0, 0.0, 1.0, 0.0), inverse_depth - w
+    else:
+        row, residual, spread = (0.0, 0.0, -1 / w, 1.0), mean - (track.mean[3] - math.log(w)), variance
+    new, covariance = _absorb(track.mean, track.covariance, row, residual, track.mean, spread)
     return track._replace(mean=new, covariance=covariance)
 
 
@@ -212,6 +249,8 @@ def point(track: Track) -> tuple[Vec3, tuple[float, float, float, float, float, 
     """``place`` and the upper triangle of its covariance, to first order."""
     mean, a, r, d, p = place(track), track.anchor_m, track.right, track.down, track.covariance
     scale = 1 / max(track.mean[2], 0.01)
+    size = math.exp(track.mean[3]) * scale * max(1.0, math.exp(track.aspect))
+    floor = (SYSTEMATIC_M + SYSTEMATIC_FRACTION * min(size, 2.0)) ** 2
     noise = max(1.0, (track.surprise + SURPRISE_WEIGHT) / (track.surprise_count + SURPRISE_WEIGHT))
     # Columns of the Jacobian of the place in (x, y, inverse depth), then its product with their covariance.
     (x0, y0, w0), (x1, y1, w1), (x2, y2, w2) = (
@@ -221,12 +260,12 @@ def point(track: Track) -> tuple[Vec3, tuple[float, float, float, float, float, 
     a1, b1, c1 = x1 * p[0] + y1 * p[1] + w1 * p[2], x1 * p[1] + y1 * p[4] + w1 * p[5], x1 * p[2] + y1 * p[5] + w1 * p[7]
     a2, b2, c2 = x2 * p[0] + y2 * p[1] + w2 * p[2], x2 * p[1] + y2 * p[4] + w2 * p[5], x2 * p[2] + y2 * p[5] + w2 * p[7]
     return mean, (
-        noise * (a0 * x0 + b0 * y0 + c0 * w0),
+        noise * (a0 * x0 + b0 * y0 + c0 * w0) + floor,
         noise * (a0 * x1 + b0 * y1 + c0 * w1),
         noise * (a0 * x2 + b0 * y2 + c0 * w2),
-        noise * (a1 * x1 + b1 * y1 + c1 * w1),
+        noise * (a1 * x1 + b1 * y1 + c1 * w1) + floor,
         noise * (a1 * x2 + b1 * y2 + c1 * w2),
-        noise * (a2 * x2 + b2 * y2 + c2 * w2),
+        noise * (a2 * x2 + b2 * y2 + c2 * w2) + floor,
     )
 
 
@@ -286,7 +325,7 @@ def _compare(track: Track, bearing: Bearing, view: Projection) -> Prediction:
         _dot(rows_x, px) + bearing.variance_x + place,
         _dot(rows_x, py),
         _dot(rows_y, py) + bearing.variance_y + place,
-        max(residual_size, 0.0) if bearing.cut_height else residual_size,
+        max(residual_size, 0.0) if bearing.cut_y != 0 else residual_size,
         variance_size,
         depth / track.mean[2] if track.mean[2] > 1e-3 else None,
     )
@@ -337,6 +376,15 @@ def _times(p: Symmetric4, h: State) -> State:
         p[2] * a + p[5] * b + p[7] * c + p[8] * d,
         p[3] * a + p[6] * b + p[8] * c + p[9] * d,
     )
+
+
+def _with_shape(track: Track, aspect: float) -> Track:
+    """Running mean and variance; the first of the variance is ``ASPECT_VARIANCE``, counted as one box."""
+    n = track.whole_boxes + 1
+    mean = track.aspect + (aspect - track.aspect) / n
+    spread = (aspect - track.aspect) * (aspect - mean)
+    variance = track.aspect_variance + (spread - track.aspect_variance) / (n + 1)
+    return track._replace(aspect=mean, aspect_variance=max(variance, MIN_ASPECT_VARIANCE), whole_boxes=n)
 
 
 def _scaled(p: Symmetric4, by: float) -> Symmetric4:

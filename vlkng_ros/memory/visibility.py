@@ -185,6 +185,11 @@ def expected(
     return not any(x1 <= pixel[0] <= x2 and y1 <= pixel[1] <= y2 for x1, y1, x2, y2 in boxes)
 
 
+def in_image(camera: CameraView, at: Vec3) -> bool:
+    """Whether a point lies in front of a camera and inside its image."""
+    return _inside(camera, at, 0.0, 0.0) is not None
+
+
 def _inside(camera: CameraView, at: Vec3, aside_m: float, above_m: float) -> tuple[float, float] | None:
     """The pixel of a point that lies in the image with these margins around it, else None."""
     c, k = camera.centre_m, camera.intrinsics

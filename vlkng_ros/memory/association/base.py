@@ -64,6 +64,11 @@ class EntityRecord(Protocol):
         ...
 
     @property
+    def first_seen_ns(self) -> int:
+        """Stamp of the first keyframe that showed it."""
+        ...
+
+    @property
     def last_seen_ns(self) -> int:
         """Stamp of the last keyframe that showed it."""
         ...

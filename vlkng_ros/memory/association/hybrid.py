@@ -20,6 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.association.base import EntityRecord, View
 from vlkng_ros.memory.association.likelihood import (
     IMPOSSIBLE,
@@ -29,7 +30,7 @@ from vlkng_ros.memory.association.likelihood import (
     typical_height,
 )
 from vlkng_ros.memory.bearing import Bearing, CameraView, bearing_of, camera_view
-from vlkng_ros.memory.visibility import expected
+from vlkng_ros.memory.visibility import expected, in_image
 from vlkng_ros.types import NS_PER_S, BoxPx, Float64Array, Keyframe, Observation
 
 RADIUS_M = 10.0
@@ -41,9 +42,11 @@ FAMILIAR = 0.3
 """What a tenfold number of sightings counts in favour of an entity, in units of log 10."""
 CARRIED_M = 25.0
 """Things are not looked for further away than this when they may have been carried here."""
-MOVED_EVIDENCE = 3.0
+EARLIER_NS = 120 * NS_PER_S
+"""What was first seen longer ago than this was seen on an earlier visit."""
+MOVED_EVIDENCE = 1.5
 """Evidence of absence (``Presence.evidence``) from which on a thing may have been carried elsewhere."""
-MOVED_DOUBT = 0.5
+MOVED_DOUBT = 1.0
 """Odds of all other candidates together against the best one, above which it is not believed."""
 
 
@@ -65,12 +68,13 @@ class HybridAssociator:
         bearings = [None if camera is None else bearing_of(camera, o.detection) for o in observations]
         centre = keyframe.base_pose.position_m if camera is None else camera.centre_m
         records = list(view.near(centre, RADIUS_M, keyframe.map_id))
+        explored = camera is not None and any(_known_view(record, camera, keyframe.stamp_ns) for record in records)
         scores = [
             self._scores(keyframe, observation, bearing, records, view)
             for observation, bearing in zip(observations, bearings, strict=True)
         ]
         decided = [records[j] if j >= 0 else None for j in match(np.array(scores).reshape(len(scores), len(records)))]
-        if camera is not None:
+        if camera is not None and explored:
             self._find_moved(keyframe, camera, observations, bearings, decided, view)
         return decided
 
@@ -131,7 +135,7 @@ class HybridAssociator:
                     continue
                 if view.label_similarity(detection.label, record.label) > self.cosine:
                     evidence = _absence(record, camera, boxes, keyframe.stamp_ns)
-                    # How likely a thing was moved grows with the time since it was seen.
+                    # The longer ago a thing was seen, the likelier it was carried here.
                     weight = evidence + math.log(seconds) + appearance(detection.embedding, record.appearance)
                     candidates.append((weight, evidence, record))
             if not candidates:
@@ -160,3 +164,11 @@ def _absence(record: EntityRecord, camera: CameraView, boxes: Sequence[BoxPx], s
     if expected(presence, record.place, camera, boxes):
         presence = presence.missed(camera, stamp_ns)
     return presence.evidence
+
+
+def _known_view(record: EntityRecord, camera: CameraView, stamp_ns: int) -> bool:
+    """Whether this camera looks at a place that was looked at before, on an earlier visit."""
+    if stamp_ns - record.first_seen_ns < EARLIER_NS or record.place.track is None:
+        return False
+    at = tracking.point(record.place.track)[0]
+    return in_image(camera, at) and record.presence.has_seen_from(camera, at)

@@ -17,10 +17,9 @@ from vlkng_ros.types import FloatArray
 IMPOSSIBLE = -1e6
 UNLIKELY = -30.0
 """Below this a likelihood need not be looked into any further."""
-NEW_DENSITY = 0.02
-NEW_DENSITY_RARE = 0.002
-"""Expected new things of a kind per unit of normalised image area, for each one known hereabouts and one more; the
-second one of a kind is rarer than one more of many."""
+NEW_DENSITY, NEW_DENSITY_RARE = 0.02, 0.002
+"""Expected new things of a kind per unit of normalised image area: the first for each one known hereabouts and one
+more, the second where at most one is known, because a second one of a kind is rarer than one more of many."""
 LOG_HEIGHT_SPREAD = 0.8
 """Standard deviation of the apparent log height of things in general, which a new one's is taken from."""
 SIGHT_M = 2.0
@@ -42,7 +41,7 @@ def geometry(record: EntityRecord, bearing: Bearing, typical: tuple[float, float
     for track in (record.place.track, record.place.challenger):
         if track is None:
             continue
-        if typical is not None and not is_place(track):
+        if typical is not None:
             track = tracking.with_height(track, typical)
         value = box_density(track, bearing)
         if value > UNLIKELY:
@@ -64,7 +63,7 @@ def box_density(track: Track, bearing: Bearing) -> float:
         prediction.log_density(hidden * hidden) + math.log(PARTLY_HIDDEN_RATE),
     )
     value -= 0.5 * prediction.residual_size**2 / prediction.variance_size
-    if not bearing.cut_height:
+    if not tracking.completed(track, bearing).cut_y:
         value += math.log(LOG_HEIGHT_SPREAD) - 0.5 * math.log(prediction.variance_size)
     return value
 
