@@ -23,12 +23,14 @@ from vlkng_ros.errors import (
     SchemaVersionError,
     StorageFullError,
 )
+from vlkng_ros.memory.fold import PLACE_FORMAT
 from vlkng_ros.memory.schema import APPLICATION_ID, SCHEMA_VERSION, migrate
 
 BUSY_TIMEOUT_MS = 10_000
 CACHE_KIB = 65_536
 WAL_PAGES = 4_000
 """Pages in the WAL (16 MB) that are moved to the database at the next COMMIT."""
+_UPDATE = "open it once for writing, with builder_node or `vlkng associate`, which brings it up to date"
 logger = logging.getLogger(__name__)
 _HEADER = b"SQLite format 3\x00"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -176,28 +178,39 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """A connection that cannot write. On read-only media it reads the file as unchanging."""
+    """A connection that cannot write. On read-only media it reads the file as unchanging.
+
+    Raises:
+        SchemaVersionError: the file has another schema than this version's; an older one a writer brings up to date.
+    """
     check_file(path)
     with explained(path):
         try:
-            connection = _connect(path, "mode=ro")
-            _check_version(connection, path)
+            return _checked(_connect(path, "mode=ro"), path)
         except sqlite3.OperationalError as error:
             if "readonly" not in str(error) and "unable to open" not in str(error):
                 raise
-            connection = _open_immutable(path, error)
-    return connection
+            wal = wal_of(path)
+            if wal.exists() and wal.stat().st_size:
+                raise MemoryFileError(
+                    f"{path}: {wal.name} holds operations that are not in the database yet, and {path.parent} cannot "
+                    f"be written to ({error}); copy both to a folder that can"
+                ) from error
+            return _checked(_connect(path, "mode=ro&immutable=1"), path)
 
 
-def _open_immutable(path: Path, error: sqlite3.Error) -> sqlite3.Connection:
-    wal = wal_of(path)
-    if wal.exists() and wal.stat().st_size:
-        raise MemoryFileError(
-            f"{path}: {wal.name} holds operations that are not in the database yet, and {path.parent} cannot be "
-            f"written to ({error}); copy both to a folder that can"
-        )
-    connection = _connect(path, "mode=ro&immutable=1")
-    _check_version(connection, path)
+def _checked(connection: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+    """The connection, if what it holds is in this version's form; else it is closed."""
+    try:
+        version = _check_version(connection, path)
+        if version < SCHEMA_VERSION:
+            raise SchemaVersionError(f"{path}: schema {version}, and {SCHEMA_VERSION} is read; {_UPDATE}")
+        (places,) = connection.execute("SELECT place_format FROM head").fetchone()
+        if places not in ("", PLACE_FORMAT):
+            raise SchemaVersionError(f"{path}: holds places in another version's form; {_UPDATE}")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -220,13 +233,13 @@ def _create(path: Path) -> None:
         sync_folder(path.parent)
 
 
-def _check_version(connection: sqlite3.Connection, path: Path) -> None:
+def _check_version(connection: sqlite3.Connection, path: Path) -> int:
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version > SCHEMA_VERSION:
-        connection.close()
         raise SchemaVersionError(
             f"{path}: schema {version}, and this version of vlkng_ros knows up to {SCHEMA_VERSION}; update vlkng_ros"
         )
+    return version
 
 
 def _connect(path: Path, options: str) -> sqlite3.Connection:

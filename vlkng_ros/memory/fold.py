@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from vlkng_ros.memory import position, visibility
 from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.bearing import CameraView
 from vlkng_ros.memory.position import PositionState
@@ -21,6 +22,8 @@ from vlkng_ros.memory.visibility import Presence, state_of
 from vlkng_ros.types import Detection, EntityKind, EntityState, Keyframe, PositionSource, Vec3
 
 KINDS = tuple(EntityKind)
+PLACE_FORMAT = f"{position.FORMAT} {visibility.FORMAT}"
+"""Of ``Folded.to_bytes``."""
 CHECKPOINT_EVERY = 32
 """Observations of an entity between two stored states of it."""
 _REACH = struct.Struct("<6d")

@@ -32,6 +32,8 @@ CHALLENGE_WON = 3
 _VERSION = 1
 _HEAD = struct.Struct("<BBiii3d")
 _TRACK = struct.Struct("<iii34d")
+FORMAT = f"{_VERSION}{_HEAD.format}{_TRACK.format}"
+"""Of ``to_bytes``: a memory that holds another one derives its places anew."""
 
 
 class PositionState(NamedTuple):

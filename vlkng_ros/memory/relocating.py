@@ -6,19 +6,34 @@ A loop closure moves ten thousand frames at once, so the observations of all ent
 from __future__ import annotations
 
 import itertools
+import logging
 import operator
 import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
-from vlkng_ros.memory.fold import CHECKPOINT_EVERY, KINDS, NOWHERE, Absence, Fact, Folded, Reach, grown
+from vlkng_ros.memory.fold import CHECKPOINT_EVERY, KINDS, NOWHERE, PLACE_FORMAT, Absence, Fact, Folded, Reach, grown
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.packing import unpack_box
+from vlkng_ros.memory.transactions import Store
 from vlkng_ros.types import Detection
 
 FLUSH_EVERY = 2_000
 """Entities derived before their rows are written."""
+logger = logging.getLogger(__name__)
 _first = operator.itemgetter(0)
+
+
+def bring_up_to_date(store: Store) -> None:
+    """Derive every place anew where the memory holds them in another form than this version's: one operation."""
+    if store.head.place_format == PLACE_FORMAT:
+        return
+    keys = [row[0] for row in store.connection.execute("SELECT id FROM entity ORDER BY id")]
+    if keys:
+        logger.info("%s: deriving the places of %d entities anew for this version", store.path, len(keys))
+    with store.operation() as head:
+        Relocator(store.connection, store.keyframes, head.revision).relocate(keys)
+        head.place_format = PLACE_FORMAT
 
 
 class Relocator:

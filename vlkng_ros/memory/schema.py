@@ -27,9 +27,10 @@ CREATE TABLE head (
     span INTEGER NOT NULL,
     keyframes INTEGER NOT NULL,
     observations INTEGER NOT NULL,
-    encoder INTEGER
+    encoder INTEGER,
+    place_format TEXT NOT NULL
 );
-INSERT INTO head VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL);
+INSERT INTO head VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, '');
 
 CREATE TABLE map (id INTEGER PRIMARY KEY, map_id TEXT NOT NULL, frame_id TEXT NOT NULL, UNIQUE (map_id, frame_id));
 CREATE TABLE session (

@@ -39,6 +39,7 @@ class Head:
     keyframes: int
     observations: int
     encoder: int | None
+    place_format: str
 
 
 _COLUMNS = tuple(item.name for item in dataclasses.fields(Head))

@@ -40,6 +40,8 @@ MIN_ABSENCES = 3
 _VERSION = 1
 _HEAD = struct.Struct("<BBiiiqd3d3d")
 _VANTAGE = struct.Struct("<2i")
+FORMAT = f"{_VERSION}{_HEAD.format}{_VANTAGE.format}"
+"""Of ``to_bytes``: a memory that holds another one derives its places anew."""
 
 
 class Occupancy(Protocol):

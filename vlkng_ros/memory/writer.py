@@ -17,6 +17,7 @@ from vlkng_ros.memory.database import check_file, explained, open_for_writing
 from vlkng_ros.memory.forgetting import Forgetting
 from vlkng_ros.memory.lock import WriterLock
 from vlkng_ros.memory.packing import pack_pose
+from vlkng_ros.memory.relocating import bring_up_to_date
 from vlkng_ros.memory.rows import ForgetSummary
 from vlkng_ros.memory.selecting import Selection
 from vlkng_ros.memory.spans import add_span
@@ -42,6 +43,7 @@ class MemoryWriter:
         self._keep_images = keep_images
         self._session: int | None = None
         store.clean_images()
+        bring_up_to_date(store)
         self._views = LiveViews(store, associators)
         self._views.catch_up()
 

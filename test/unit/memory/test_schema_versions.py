@@ -12,8 +12,9 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from remembered_drives import SECOND, Frame, WordEncoder, remember
+from remembered_drives import SECOND, Frame, WordEncoder, remember, told
 
+from vlkng_ros.errors import SchemaVersionError
 from vlkng_ros.memory import MemoryReader, MemoryWriter
 from vlkng_ros.memory.association.proximity import ProximityAssociator
 from vlkng_ros.memory.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION
@@ -81,6 +82,25 @@ def test_a_memory_of_an_earlier_schema_opens_and_goes_on(path, version):
         assert reader.observations(1)[0].detection == frames()[0].perception.detections[0]
         assert reader.keyframe(35).caption == "A dog."
         assert all(text.vector is not None for text in reader.texts())
+
+
+def test_places_in_another_versions_form_are_derived_anew_by_the_next_writer(path):
+    with open_writer(path) as writer:
+        writer.start_session(robot="robot", map_id="house", frame_id="map")
+        remember(writer, frames())
+    with MemoryReader.open(path) as reader:
+        before = [told(reader, "proximity", at) for at in (None, 33 * SECOND)]
+    connection = sqlite3.connect(path)
+    for table in ("entity", "entity_checkpoint"):
+        connection.execute(f"UPDATE {table} SET place = x'00'")
+    connection.execute("UPDATE head SET place_format = 'of old'")
+    connection.commit()
+    connection.close()
+    with pytest.raises(SchemaVersionError, match="places in another version's form; open it once for writing"):
+        MemoryReader.open(path)
+    open_writer(path).close()
+    with MemoryReader.open(path) as reader:
+        assert [told(reader, "proximity", at) for at in (None, 33 * SECOND)] == before
 
 
 def test_a_released_schema_never_changes():
