@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 
-from vlkng_ros.errors import InvalidInputError
+from vlkng_ros.errors import InvalidInputError, NotInMemoryError
 from vlkng_ros.memory.packing import pack_pose
 from vlkng_ros.memory.relocating import Relocator
 from vlkng_ros.memory.transactions import Store
@@ -19,32 +19,39 @@ def correct_poses(store: Store, corrections: Mapping[int, tuple[Pose, Pose | Non
         NotInMemoryError: one of the keyframes is not there.
         InvalidInputError: a pose is in another frame than the keyframe was taken in.
     """
-    ids = sorted(corrections)
-    for keyframe in store.keyframes.keyframes(ids):
-        for pose in corrections[keyframe.keyframe_id]:
-            if pose is not None and pose.frame_id != keyframe.base_pose.frame_id:
-                raise InvalidInputError(
-                    f"correct_poses: keyframe {keyframe.keyframe_id} is in frame '{keyframe.base_pose.frame_id}', "
-                    f"its correction in '{pose.frame_id}'"
-                )
     connection = store.connection
+    for table in ("corrected_keyframe", "corrected_observation"):
+        connection.execute(f"CREATE TEMP TABLE IF NOT EXISTS {table} (id INTEGER PRIMARY KEY)")
+        connection.execute(f"DELETE FROM {table}")
+    connection.executemany("INSERT INTO corrected_keyframe VALUES (?)", [(number,) for number in sorted(corrections)])
+    _check(store, corrections)
     connection.executemany(
         "UPDATE keyframe SET base_pose = ?, camera_pose = ?, revision = ? WHERE id = ?",
         [
             (pack_pose(base), None if camera is None else pack_pose(camera), revision, number)
-            for number, (base, camera) in ((number, corrections[number]) for number in ids)
+            for number, (base, camera) in sorted(corrections.items(), key=lambda item: item[0])
         ],
     )
-    for table in ("corrected_keyframe", "corrected_observation"):
-        connection.execute(f"CREATE TEMP TABLE IF NOT EXISTS {table} (id INTEGER PRIMARY KEY)")
-        connection.execute(f"DELETE FROM {table}")
-    connection.executemany("INSERT INTO corrected_keyframe VALUES (?)", [(number,) for number in ids])
     connection.execute(
         "INSERT INTO corrected_observation SELECT o.id FROM corrected_keyframe c JOIN keyframe k ON k.id = c.id "
         "JOIN observation o ON o.id BETWEEN k.first_observation AND k.first_observation + k.observations - 1"
     )
     affected = entities_with(connection, "corrected_observation", "corrected_keyframe")
     Relocator(connection, store.keyframes, revision).relocate(affected)
+
+
+def _check(store: Store, corrections: Mapping[int, tuple[Pose, Pose | None]]) -> None:
+    """Every keyframe is there, and every pose is in the frame that it was taken in."""
+    query = "SELECT c.id, k.session FROM corrected_keyframe c LEFT JOIN keyframe k ON k.id = c.id"
+    for number, session in store.connection.execute(query):
+        if session is None:
+            raise NotInMemoryError(f"keyframe {number} is not in this memory; it may have been forgotten")
+        frame_id = store.catalogs.session(session).frame_id
+        for pose in corrections[number]:
+            if pose is not None and pose.frame_id != frame_id:
+                raise InvalidInputError(
+                    f"correct_poses: keyframe {number} is in frame '{frame_id}', its correction in '{pose.frame_id}'"
+                )
 
 
 def entities_with(connection: sqlite3.Connection, observations: str, keyframes: str) -> list[int]:

@@ -56,7 +56,9 @@ class PositionState(NamedTuple):
 
     def updated(self, keyframe: Keyframe, detection: Detection, camera: CameraView | None = None) -> PositionState:
         """The state after one more detection; ``camera`` saves recomputing ``camera_view(keyframe)``."""
-        seen = self._replace(robot_m=keyframe.base_pose.position_m, detections=self.detections + 1)
+        # Made whole, here and below: half a million of these are made after a loop closure, and _replace is slow.
+        robot_m, detections = keyframe.base_pose.position_m, self.detections + 1
+        seen = PositionState(robot_m, self.track, self.challenger, self.standing, self.moves, detections)
         camera = camera or camera_view(keyframe)
         bearing = bearing_of(camera, detection) if camera is not None else None
         return seen if bearing is None else seen._with_bearing(bearing)
@@ -67,7 +69,8 @@ class PositionState(NamedTuple):
         track = tracking.updated(self.track, bearing)
         if track is not None:
             standing = max(self.standing - 1, 0)
-            return self._replace(track=track, standing=standing, challenger=self.challenger if standing else None)
+            challenger = self.challenger if standing else None
+            return PositionState(self.robot_m, track, challenger, standing, self.moves, self.detections)
         challenger = tracking.updated(self.challenger, bearing) if self.challenger is not None else None
         if challenger is None:
             return self._replace(challenger=tracking.start(bearing), standing=1)

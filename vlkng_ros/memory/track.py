@@ -191,14 +191,23 @@ def updated(track: Track, bearing: Bearing) -> Track | None:
         view = moved_view
     surprise = track.surprise + prediction.distance2
     count = track.surprise_count + 2.0
-    result = track._replace(
-        mean=at,
-        covariance=cov,
-        parallax_rad=max(track.parallax_rad, _parallax(track, at, camera.centre_m)),
-        surprise=surprise,
-        surprise_count=count,
-        boxes=track.boxes + 1,
-        last_camera_m=track.last_camera_m if bearing.cut_off else camera.centre_m,
+    # Made whole: this runs once an observation when poses are corrected, and _replace is several times slower.
+    result = Track(
+        track.anchor_m,
+        track.right,
+        track.down,
+        track.forward,
+        at,
+        cov,
+        max(track.parallax_rad, _parallax(track, at, camera.centre_m)),
+        surprise,
+        count,
+        track.aspect,
+        track.aspect_variance,
+        track.whole_boxes,
+        track.depths,
+        track.boxes + 1,
+        track.last_camera_m if bearing.cut_off else camera.centre_m,
     )
     return result if bearing.depth_m is None else _with_depth(result, bearing, bearing.depth_m)
 
@@ -410,12 +419,15 @@ def _absorb(
     mean: State, p: Symmetric4, row: State, residual: float, linearised_at: State, variance: float
 ) -> tuple[State, Symmetric4]:
     """One scalar measurement, ``residual`` being measured minus predicted at ``linearised_at``."""
-    ph = _times(p, row)
-    s = 1.0 / (_dot(row, ph) + variance)
+    a, b, c, d = row
+    g0 = p[0] * a + p[1] * b + p[2] * c + p[3] * d
+    g1 = p[1] * a + p[4] * b + p[5] * c + p[6] * d
+    g2 = p[2] * a + p[5] * b + p[7] * c + p[8] * d
+    g3 = p[3] * a + p[6] * b + p[8] * c + p[9] * d
+    s = 1.0 / (a * g0 + b * g1 + c * g2 + d * g3 + variance)
     at = linearised_at
-    shift = (mean[0] - at[0], mean[1] - at[1], mean[2] - at[2], mean[3] - at[3])
-    gain = (residual - _dot(row, shift)) * s
-    g0, g1, g2, g3 = ph
+    shift = a * (mean[0] - at[0]) + b * (mean[1] - at[1]) + c * (mean[2] - at[2]) + d * (mean[3] - at[3])
+    gain = (residual - shift) * s
     return (
         (mean[0] + g0 * gain, mean[1] + g1 * gain, mean[2] + g2 * gain, mean[3] + g3 * gain),
         (

@@ -85,14 +85,8 @@ class Presence(NamedTuple):
                 known = now
         if camera is not None:
             vantages = _with_vantage(vantages, camera.centre_m)
-        return self._replace(
-            vantages_dm=vantages,
-            place_m=known,
-            hits=self.hits + 1,
-            misses=self.misses + self.absences,
-            absences=0,
-            evidence=0.0,
-        )
+        misses = self.misses + self.absences
+        return Presence(vantages, known, self.hits + 1, misses, 0, 0.0, self.last_absence_m, self.last_absence_ns)
 
     def missed(self, camera: CameraView, stamp_ns: int) -> Presence:
         """After it was not detected in a keyframe where it was ``expected``."""
@@ -218,6 +212,7 @@ def _on_line(centre: Vec3, vantage: tuple[float, float], at: Vec3) -> bool:
 def _with_vantage(vantages: tuple[tuple[int, int], ...], centre: Vec3) -> tuple[tuple[int, int], ...]:
     x, y = round(centre[0] * 10), round(centre[1] * 10)
     spacing = VANTAGE_SPACING_M * 10
-    if any(math.hypot(x - vx, y - vy) < spacing for vx, vy in vantages):
-        return vantages
+    for vx, vy in reversed(vantages):
+        if math.hypot(x - vx, y - vy) < spacing:
+            return vantages
     return (*vantages[-(MAX_VANTAGES - 1) :], (x, y))
