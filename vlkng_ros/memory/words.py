@@ -38,7 +38,7 @@ SIZES = frozenset(
     beautiful big giant huge large little long nice pretty short small tall tiny wide
     """.split()  # noqa: SIM905
 )
-"""Words on which two people who saw the same thing differ; as stems."""
+"""Words on which two people who saw the same thing differ."""
 
 _COUNTING = """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
@@ -194,3 +194,8 @@ def near_spellings(word: str, known: Iterable[str]) -> list[str]:
             if distance <= limit:
                 found.append(candidate)
     return found
+
+
+COLOR_STEMS = frozenset(stem(color) for color in COLORS)
+"""Colors as they are indexed."""
+SIZE_STEMS = frozenset(stem(size) for size in SIZES)

@@ -18,7 +18,6 @@ SAME: tuple[tuple[str, ...], ...] = (
     ("elevator", "lift"),
     ("stairs", "staircase", "stairway", "steps", "flight of stairs"),
     ("restroom", "toilet", "bathroom", "washroom", "lavatory"),
-    ("television", "tv", "monitor", "screen", "display"),
     ("laptop", "notebook computer"),
     ("cup", "mug", "coffee cup"),
     ("refrigerator", "fridge"),
@@ -29,34 +28,51 @@ SAME: tuple[tuple[str, ...], ...] = (
     ("motorcycle", "motorbike"),
     ("scooter", "person riding a scooter", "electric scooter"),
     ("skateboard", "person riding a skateboard", "skateboarder"),
-    ("car", "automobile", "sedan", "suv"),
-    ("truck", "lorry", "pickup truck"),
     ("street light", "street lamp", "lamp post", "lamppost"),
     ("crosswalk", "pedestrian crossing", "zebra crossing"),
     ("sculpture", "statue", "monument", "public art"),
-    ("painting", "wall art", "artwork", "mural", "framed picture", "picture on the wall", "picture frame"),
     ("human picture", "portrait", "picture of a man", "picture of a woman", "picture of a person", "photo of a person"),
-    ("poster", "banner", "flyer"),
-    ("plant", "houseplant", "potted plant"),
-    ("shoe", "sneaker", "footwear"),
     ("pants", "trousers"),
-    ("coat", "jacket"),
-    ("bag", "handbag", "backpack", "purse"),
     ("sign", "signboard", "signage"),
-    ("door", "doorway", "entrance"),
     ("hallway", "corridor"),
-    ("lobby", "atrium", "foyer", "entrance hall"),
-    ("cafeteria", "canteen", "dining hall", "restaurant"),
     ("water fountain", "drinking fountain", "water dispenser"),
     ("outlet", "power socket", "power plugs and sockets", "electrical outlet"),
     ("emergency phone", "emergency call box", "police call box", "blue light phone", "pole with a blue light"),
     ("first aid kit", "first aid box", "defibrillator"),
-    ("parking lot", "car park", "parking garage"),
     ("bus stop", "bus shelter"),
     ("bollard", "traffic post"),
     ("sidewalk", "pavement", "walkway", "footpath"),
     ("barrier", "barricade"),
+    ("car", "automobile"),
+    ("truck", "lorry"),
+    ("lobby", "foyer", "entrance hall"),
+    ("cafeteria", "canteen", "dining hall"),
+    ("parking lot", "car park"),
+    ("television", "tv"),
+    ("houseplant", "potted plant"),
 )  # fmt: skip
+"""Wordings of one thing, each for each."""
+
+KINDS: tuple[tuple[str, ...], ...] = (
+    ("car", "sedan", "suv"),
+    ("truck", "pickup truck", "delivery truck"),
+    ("wall art", "painting", "artwork", "mural", "framed picture", "picture on the wall", "picture frame"),
+    ("painting", "mural", "picture frame"),
+    ("poster", "flyer", "banner"),
+    ("plant", "houseplant", "potted plant"),
+    ("footwear", "shoe", "sneaker", "boot"),
+    ("shoe", "sneaker", "boot"),
+    ("coat", "jacket"),
+    ("bag", "handbag", "backpack", "purse", "suitcase"),
+    ("door", "doorway", "entrance"),
+    ("entrance", "doorway"),
+    ("lobby", "atrium"),
+    ("restaurant", "cafeteria", "cafe"),
+    ("parking lot", "parking garage"),
+    ("screen", "television", "monitor", "display"),
+)  # fmt: skip
+"""A general word, then kinds of it: every sedan is a car, and not every car a sedan. Who asks whether there
+was a kind is not answered by another; who asks for the way to one may be helped by it."""
 
 NEEDS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("sit", "seat", "seating", "rest my legs", "take a rest"),
@@ -92,6 +108,7 @@ def _stems(phrase: str) -> tuple[str, ...]:
 
 
 _SAME = tuple(tuple((wording, _stems(wording)) for wording in group) for group in SAME)
+_KINDS = tuple(tuple((wording, _stems(wording)) for wording in group) for group in KINDS)
 _NEEDS = tuple((tuple(_stems(need) for need in needs), things) for needs, things in NEEDS)
 
 
@@ -102,20 +119,29 @@ def _find(inside: tuple[str, ...], part: tuple[str, ...]) -> int:
 
 
 @lru_cache(maxsize=4096)
-def other_wordings(phrase: str, limit: int = 8) -> tuple[str, ...]:
-    """Other wordings of a target: synonyms put in its place, things that meet the need it names."""
+def other_wordings(phrase: str, *, loose: bool = True, limit: int = 8) -> tuple[str, ...]:
+    """Other wordings of a target: synonyms and kinds put in its place, things that meet the need it names.
+
+    Args:
+        phrase: the target.
+        loose: also the general word of a kind, and its other kinds.
+        limit: wordings at most.
+    """
     said = _stems(phrase)
     words = tokens(phrase)
     found: list[str] = []
     for needs, things in _NEEDS:
         if any(_find(said, need) >= 0 for need in needs):
             found += things
-    for group in _SAME:
-        hits = [(len(stems), _find(said, stems), wording) for wording, stems in group if _find(said, stems) >= 0]
-        if not hits:
-            continue
-        width, start, taken = max(hits)
-        for wording, stems in group:
-            if wording != taken and stems != said[start : start + width]:
-                found.append(" ".join([*words[:start], wording, *words[start + width :]]))
+    for groups, symmetric in ((_SAME, True), (_KINDS, loose)):
+        for group in groups:
+            hits = [(len(stems), _find(said, stems), wording) for wording, stems in group if _find(said, stems) >= 0]
+            if not hits:
+                continue
+            width, start, taken = max(hits)
+            if not symmetric and taken != group[0][0]:
+                continue
+            for wording, stems in group:
+                if wording != taken and stems != said[start : start + width]:
+                    found.append(" ".join([*words[:start], wording, *words[start + width :]]))
     return tuple(dict.fromkeys(w for w in found if _stems(w) != said))[:limit]

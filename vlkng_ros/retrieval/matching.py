@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vlkng_ros.memory.text_index import Cut, Postings, TextIndex
-from vlkng_ros.memory.words import COLORS, NUMBERS, SIZES, stem, terms, tokens
+from vlkng_ros.memory.words import COLOR_STEMS, NUMBERS, SIZE_STEMS, stem, terms, tokens
 from vlkng_ros.types import FloatArray, TextEncoder
 
 DENSE_WEIGHT = 0.8
 UNRELATED_COSINE = 0.2
 """Cosine that sentences about different things have; below it the dense score is 0."""
-SAME_COSINE = (0.55, 0.35)
+SAME_COSINE = (0.62, 0.33)
 """Cosine at which two texts begin to mean the same, and how much more makes them the same."""
 OTHER_COLOR = 0.5
 """What is left of that where the color that was asked for is not said: vectors hardly tell red from blue."""
@@ -183,7 +183,7 @@ class Matcher:
         for row, i in enumerate(asked):
             score = DENSE_WEIGHT * np.maximum(cosines[row] - UNRELATED_COSINE, 0) / (1 - UNRELATED_COSINE)
             same = np.clip((cosines[row] - SAME_COSINE[0]) / SAME_COSINE[1], 0, 1)
-            for color in COLORS.intersection(terms(lexical[i].spelt)):
+            for color in COLOR_STEMS.intersection(terms(lexical[i].spelt)):
                 said = self._index.postings(color, cut).slots
                 same = np.where(np.isin(slots, said), same, OTHER_COLOR * same)
             found[i] = _Scores(slots, score.astype(np.float32), same.astype(np.float32))
@@ -265,8 +265,8 @@ class Matcher:
             spellings = self._spellings(term, cut)
             frequency = max(self._index.document_frequency(spelling, cut) for spelling in spellings)
             weight = self._index.idf(frequency, cut)
-            weight *= HEAD_WEIGHT if term == head else SIZE_WEIGHT if term in SIZES else 1.0
-            wanted[term] = _Term(spellings, weight, term == head, term in COLORS)
+            weight *= HEAD_WEIGHT if term == head else SIZE_WEIGHT if term in SIZE_STEMS else 1.0
+            wanted[term] = _Term(spellings, weight, term == head, term in COLOR_STEMS)
         return wanted
 
     def _spellings(self, term: str, cut: Cut) -> tuple[str, ...]:

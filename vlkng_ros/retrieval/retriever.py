@@ -28,7 +28,7 @@ THING_WEIGHT = 0.6
 """What the thing alone counts where the question says more of it."""
 FACTIVE = 0.6
 """Of the support needed where the question takes for granted that it was seen ("where did you see ...")."""
-NEEDED = (0.8, 0.8, 0.65, 0.45)
+NEEDED = (0.85, 0.85, 0.65, 0.45)
 """Support that counts as "seen", by number of words looked for (1, 2, 3, 4 and more): a caption that says all of a
 long description is rare, one that says half of a short one means something else."""
 
@@ -154,10 +154,14 @@ class Retriever:
         return [(self.index.texts[int(found.fit.slots[i])], float(found.fit.support[i])) for i in ranked[:limit]]
 
 
-def wordings(target: str, quoted: tuple[str, ...] = ()) -> list[Wording]:
-    """A target, its quoted parts and its other wordings."""
+def wordings(target: str, quoted: tuple[str, ...] = (), *, loose: bool = True) -> list[Wording]:
+    """A target, its quoted parts and its other wordings; ``loose`` as ``other_wordings`` has it."""
     named = [Wording(phrase, 0.95) for phrase in quoted if phrase != target]
-    return [Wording(target), *named, *(Wording(other, OTHER_WORDING_WEIGHT) for other in other_wordings(target))]
+    return [
+        Wording(target),
+        *named,
+        *(Wording(other, OTHER_WORDING_WEIGHT) for other in other_wordings(target, loose=loose)),
+    ]
 
 
 def wordings_of(query: Query) -> list[Wording]:
@@ -166,7 +170,7 @@ def wordings_of(query: Query) -> list[Wording]:
     Where "the sculpture with the boats" stands, a sculpture is worth going to. Whether there is a man with a straw
     hat is not answered by a man.
     """
-    found = wordings(query.target, query.quoted)
+    found = wordings(query.target, query.quoted, loose=query.kind is not AnswerKind.BINARY)
     thing = thing_of(query.target)
     if (
         query.kind in (AnswerKind.POSITION, AnswerKind.TIME, AnswerKind.TEXT, AnswerKind.DURATION)

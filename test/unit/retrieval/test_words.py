@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vlkng_ros.memory.words import edit_distance, near_spellings, stem, terms, tokens
+from vlkng_ros.memory.words import COLOR_STEMS, SIZE_STEMS, edit_distance, near_spellings, stem, terms, tokens
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,8 @@ def test_all_spellings_at_the_least_distance_are_kept() -> None:
 def test_distance_is_symmetric_and_zero_only_for_equals(a: str, b: str) -> None:
     assert edit_distance(a, b, 6) == edit_distance(b, a, 6)
     assert (edit_distance(a, b, 6) == 0) == (a == b)
+
+
+def test_colors_and_sizes_are_known_as_stems() -> None:
+    assert {stem("white"), stem("beige"), stem("orange")} <= COLOR_STEMS
+    assert stem("large") in SIZE_STEMS
