@@ -68,6 +68,8 @@ class Reach(NamedTuple):
     def including(self, place: Vec3) -> Reach:
         """The box grown to hold one more place."""
         (a, b, c), (d, e, f), (x, y, z) = self.low, self.high, place
+        if a <= x <= d and b <= y <= e and c <= z <= f:
+            return self
         return Reach((min(a, x), min(b, y), min(c, z)), (max(d, x), max(e, y), max(f, z)))
 
 
