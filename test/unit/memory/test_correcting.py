@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from remembered_drives import MOUNT, SECOND, Frame, drives, frame, remember, told
 
 from vlkng_ros.errors import InvalidInputError
-from vlkng_ros.memory import MemoryReader, MemoryWriter
+from vlkng_ros.memory import MemoryReader, MemoryWriter, relocating
 from vlkng_ros.memory.association.hybrid import HybridAssociator
 from vlkng_ros.memory.association.proximity import ProximityAssociator
 from vlkng_ros.memory.refolding import Refolder
@@ -118,6 +118,33 @@ def test_what_a_correction_derives_is_what_a_whole_derivation_gives(frames, move
         assert corrected == whole
     finally:
         shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_many_places_are_derived_in_several_processes_or_here_where_those_cannot_be_had(
+    open_writer, open_reader, monkeypatch, caplog, broken
+):
+    writer = open_writer(associators=(HybridAssociator(), ProximityAssociator()))
+    at = [(4.0, 1.5, 0.8), (5.0, 0.5, 0.4)]
+    frames = [f for f in passing_by(at[0]) for _ in range(4)] + passing_by(at[1])
+    ids = remember(writer, frames)
+    shift = Pose.planar("map", 10.0, -2.0, 1.0)
+    moved = {n: shift.compose(f.capture().base_pose) for n, f in zip(ids, frames, strict=True)}
+    corrections = {n: (base, base.compose(MOUNT)) for n, base in moved.items()}
+    writer.correct_poses(corrections)
+    here = [told(open_reader(), view) for view in ("hybrid", "proximity")]
+    monkeypatch.setattr(relocating, "PROCESSES_FROM", 1)
+    monkeypatch.setattr(relocating, "BATCH", 10)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    if broken:
+        monkeypatch.setattr(relocating, "ProcessPoolExecutor", no_processes)
+    writer.correct_poses(corrections)
+    assert [told(open_reader(), view) for view in ("hybrid", "proximity")] == here
+    assert ("cannot be used (no room); going on in this one" in caplog.text) is broken
+
+
+def no_processes(*_: object) -> None:
+    raise OSError("no room")
 
 
 def test_correcting_nothing_is_no_operation(open_writer):
