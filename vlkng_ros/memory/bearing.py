@@ -22,9 +22,8 @@ TILT_DEVIATION_RAD = math.radians(0.2)
 POSITION_DEVIATION_M = 0.02
 """Errors of a SLAM pose (DESIGN section 6), taken as independent between keyframes."""
 MIN_SIDE_PX = 1.0
-CUT_SHIFT, CUT_VARIANCE = 0.0, 0.25
-"""A box that the image's border cuts goes on beyond it: how far its middle is off, and the variance of that, both as
-fractions of the visible side."""
+CUT_VARIANCE = 0.25
+"""A box that the image's border cuts goes on beyond it: variance of where its middle is, as a fraction of its side."""
 EDGE_FRACTION = 0.006
 """A box within this fraction of the image's side of its border is taken as cut off by it."""
 
@@ -74,14 +73,14 @@ class Bearing(NamedTuple):
             missing = max(self.height * math.exp(log_aspect) - self.width, 0.0)
             doubt = (self.width + missing) / 2
             return self._replace(
-                x=self.x + cut_x * (missing / 2 - CUT_SHIFT * self.width),
+                x=self.x + cut_x * missing / 2,
                 variance_x=self.variance_x + doubt * doubt * variance - CUT_VARIANCE * self.width * self.width,
             )
         if cut_x == 0 and cut_y in (-1, 1):
             missing = max(self.width * math.exp(-log_aspect) - self.height, 0.0)
             doubt = (self.height + missing) / 2
             return self._replace(
-                y=self.y + cut_y * (missing / 2 - CUT_SHIFT * self.height),
+                y=self.y + cut_y * missing / 2,
                 variance_y=self.variance_y + doubt * doubt * variance - CUT_VARIANCE * self.height * self.height,
                 log_height=math.log(self.height + missing),
                 variance_log_height=self.variance_log_height + variance,
@@ -127,10 +126,6 @@ def bearing_of(camera: CameraView, detection: Detection) -> Bearing | None:
     centre = BOX_JITTER * BOX_JITTER / 2 + CENTRE_MISMATCH * CENTRE_MISMATCH
     spread_x = width * width * (centre + (CUT_VARIANCE if cut_x else 0.0))
     spread_y = height * height * (centre + (CUT_VARIANCE if cut_y else 0.0))
-    if cut_x in (-1, 1):
-        x += cut_x * CUT_SHIFT * width
-    if cut_y in (-1, 1):
-        y += cut_y * CUT_SHIFT * height
     heading, tilt = HEADING_DEVIATION_RAD * HEADING_DEVIATION_RAD, TILT_DEVIATION_RAD * TILT_DEVIATION_RAD
     depth = detection.depth_m
     return Bearing(

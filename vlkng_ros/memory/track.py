@@ -4,7 +4,7 @@ The state is the object's direction, *inverse* depth and apparent size as the fi
 (inverse-depth parametrisation, Civera et al. 2008). In these coordinates every later box is nearly a linear
 measurement whatever the depth, parallel rays leave the inverse depth at its prior instead of at a wild number, and an
 object at any distance, infinity included, has an honest Gaussian. It is an extended Kalman filter that iterates each
-measurement's linearisation. All arithmetic is plain floats: for four numbers that is several times faster than numpy.
+measurement's linearisation.
 """
 
 from __future__ import annotations
@@ -13,12 +13,9 @@ import math
 from typing import NamedTuple
 
 from vlkng_ros.memory.bearing import POSITION_DEVIATION_M, Bearing
+from vlkng_ros.memory.kalman import State, Symmetric4, absorb, dot, scaled, times
 from vlkng_ros.types import Vec3
 
-State = tuple[float, float, float, float]
-"""x, y in normalised coordinates of the anchor camera, inverse depth 1/m, log(apparent height at the anchor)."""
-Symmetric4 = tuple[float, float, float, float, float, float, float, float, float, float]
-"""Upper triangle of a symmetric 4 x 4 matrix, row by row."""
 Projection = tuple[float, float, State, State, State, float]
 """x and y in a camera, their Jacobian rows and that of the log height, and the scaled depth ``h_z = w * depth``."""
 
@@ -32,8 +29,10 @@ GATE = 12.0
 SIZE_GATE = 12.0
 SURPRISING = 4.0
 """Squared distance beyond which an accepted bearing also makes the track less sure of itself."""
+ANY_ASPECT_VARIANCE = 0.5
+"""Of the logarithm of width by height, over things in general."""
 ASPECT_VARIANCE, MIN_ASPECT_VARIANCE = 0.1, 0.03
-"""Of the logarithm of width by height: before much is known of a thing's shape, and at least."""
+"""The same of one thing seen from several sides: after its first whole box, and at least."""
 NARROW = 0.85
 """A box narrower than this fraction of what the thing's shape promises may show only a part of it."""
 SYSTEMATIC_M, SYSTEMATIC_FRACTION = 0.01, 0.02
@@ -55,6 +54,7 @@ class Track(NamedTuple):
     down: Vec3
     forward: Vec3
     mean: State
+    """x, y in normalised coordinates of the anchor camera, inverse depth 1/m, log(apparent height at the anchor)."""
     covariance: Symmetric4
     parallax_rad: float
     """Largest angle, at the object, between the anchor's ray and a later one."""
@@ -103,7 +103,8 @@ class Prediction(NamedTuple):
 
 def start(bearing: Bearing) -> Track:
     """A track from its first bearing, anchored at that camera."""
-    camera = bearing.camera
+    camera, whole = bearing.camera, not bearing.cut_off
+    bearing = bearing.completed(0.0, ANY_ASPECT_VARIANCE)
     place = (POSITION_DEVIATION_M * (PRIOR_INVERSE_DEPTH + PRIOR_INVERSE_DEPTH_DEVIATION)) ** 2
     cut = bearing.cut_y != 0
     size = bearing.log_height + (CUT_LOG_HEIGHT if cut else 0.0)
@@ -120,9 +121,9 @@ def start(bearing: Bearing) -> Track:
         0.0,
         0.0,
         0.0,
-        0.0 if bearing.cut_off else math.log(bearing.width / bearing.height),
+        math.log(bearing.width / bearing.height) if whole else 0.0,
         ASPECT_VARIANCE,
-        0 if bearing.cut_off else 1,
+        int(whole),
         0,
         1,
         camera.centre_m,
@@ -138,10 +139,12 @@ def predict(track: Track, bearing: Bearing) -> Prediction | None:
 
 def completed(track: Track, bearing: Bearing) -> Bearing:
     """The bearing with what the image's border cuts off put back, as far as the track knows the thing's shape."""
+    if bearing.cut_off:
+        if track.whole_boxes:
+            return bearing.completed(track.aspect, track.aspect_variance)
+        return bearing.completed(0.0, ANY_ASPECT_VARIANCE)
     if not track.whole_boxes:
         return bearing
-    if bearing.cut_off:
-        return bearing.completed(track.aspect, track.aspect_variance)
     deficit = bearing.height * math.exp(track.aspect) * NARROW - bearing.width
     if deficit <= 0:
         return bearing
@@ -169,17 +172,17 @@ def updated(track: Track, bearing: Bearing) -> Track | None:
     if prediction.distance2 > SURPRISING:
         # The track is less sure than it thinks (an early box was another thing's, SLAM shifted, the thing was pushed):
         # let it forget in proportion, so that what is seen now counts for more.
-        covariance = _scaled(covariance, prediction.distance2 / SURPRISING)
+        covariance = scaled(covariance, prediction.distance2 / SURPRISING)
     at = mean
     for _ in range(MAX_ITERATIONS):
         x, y, rows_x, rows_y, rows_size, depth = view
         place = _place_variance(at[2], depth)
         # Innovations are taken at the linearisation point and referred to the prior mean (iterated EKF).
-        new, cov = _absorb(mean, covariance, rows_x, bearing.x - x, at, bearing.variance_x + place)
-        new, cov = _absorb(new, cov, rows_y, bearing.y - y, at, bearing.variance_y + place)
+        new, cov = absorb(mean, covariance, rows_x, bearing.x - x, at, bearing.variance_x + place)
+        new, cov = absorb(new, cov, rows_y, bearing.y - y, at, bearing.variance_y + place)
         if use_size:
             innovation = bearing.log_height - (at[3] - math.log(depth))
-            new, cov = _absorb(new, cov, rows_size, innovation, at, bearing.variance_log_height)
+            new, cov = absorb(new, cov, rows_size, innovation, at, bearing.variance_log_height)
         new = (new[0], new[1], min(max(new[2], -PRIOR_INVERSE_DEPTH_DEVIATION), MAX_INVERSE_DEPTH), new[3])
         step = new[2] - at[2]
         at = new
@@ -229,7 +232,7 @@ def with_height(track: Track, log_height_m: tuple[float, float]) -> Track:
         row, residual = (0.0, 0.0, 1.0, 0.0), inverse_depth - w
     else:
         row, residual, spread = (0.0, 0.0, -1 / w, 1.0), mean - (track.mean[3] - math.log(w)), variance
-    new, covariance = _absorb(track.mean, track.covariance, row, residual, track.mean, spread)
+    new, covariance = absorb(track.mean, track.covariance, row, residual, track.mean, spread)
     return track._replace(mean=new, covariance=covariance)
 
 
@@ -324,16 +327,16 @@ def _project(track: Track, bearing: Bearing, state: State) -> Projection | None:
 def _compare(track: Track, bearing: Bearing, view: Projection) -> Prediction:
     x, y, rows_x, rows_y, rows_size, depth = view
     p = track.covariance
-    px, py = _times(p, rows_x), _times(p, rows_y)
+    px, py = times(p, rows_x), times(p, rows_y)
     place = _place_variance(track.mean[2], depth)
-    variance_size = _dot(rows_size, _times(p, rows_size)) + bearing.variance_log_height
+    variance_size = dot(rows_size, times(p, rows_size)) + bearing.variance_log_height
     residual_size = bearing.log_height - (track.mean[3] - math.log(depth))
     return Prediction(
         bearing.x - x,
         bearing.y - y,
-        _dot(rows_x, px) + bearing.variance_x + place,
-        _dot(rows_x, py),
-        _dot(rows_y, py) + bearing.variance_y + place,
+        dot(rows_x, px) + bearing.variance_x + place,
+        dot(rows_x, py),
+        dot(rows_y, py) + bearing.variance_y + place,
         max(residual_size, 0.0) if bearing.cut_y != 0 else residual_size,
         variance_size,
         depth / track.mean[2] if track.mean[2] > 1e-3 else None,
@@ -368,23 +371,13 @@ def _with_depth(track: Track, bearing: Bearing, depth_m: float) -> Track:
     row = (-rows_size[0] * hz, -rows_size[1] * hz, -rows_size[2] * hz - depth_m, 0.0)
     residual = depth_m * w - hz
     variance = (deviation * hz / depth_m) ** 2
-    spread = _dot(row, _times(track.covariance, row)) + variance
+    spread = dot(row, times(track.covariance, row)) + variance
     if residual * residual > GATE * spread:
         return track
-    mean, covariance = _absorb(track.mean, track.covariance, row, residual, track.mean, variance)
+    mean, covariance = absorb(track.mean, track.covariance, row, residual, track.mean, variance)
     if mean[2] <= 0:
         return track
     return track._replace(mean=mean, covariance=covariance, depths=track.depths + 1)
-
-
-def _times(p: Symmetric4, h: State) -> State:
-    a, b, c, d = h
-    return (
-        p[0] * a + p[1] * b + p[2] * c + p[3] * d,
-        p[1] * a + p[4] * b + p[5] * c + p[6] * d,
-        p[2] * a + p[5] * b + p[7] * c + p[8] * d,
-        p[3] * a + p[6] * b + p[8] * c + p[9] * d,
-    )
 
 
 def _with_shape(track: Track, aspect: float) -> Track:
@@ -394,52 +387,3 @@ def _with_shape(track: Track, aspect: float) -> Track:
     spread = (aspect - track.aspect) * (aspect - mean)
     variance = track.aspect_variance + (spread - track.aspect_variance) / (n + 1)
     return track._replace(aspect=mean, aspect_variance=max(variance, MIN_ASPECT_VARIANCE), whole_boxes=n)
-
-
-def _scaled(p: Symmetric4, by: float) -> Symmetric4:
-    return (
-        p[0] * by,
-        p[1] * by,
-        p[2] * by,
-        p[3] * by,
-        p[4] * by,
-        p[5] * by,
-        p[6] * by,
-        p[7] * by,
-        p[8] * by,
-        p[9] * by,
-    )
-
-
-def _dot(a: State, b: State) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]
-
-
-def _absorb(
-    mean: State, p: Symmetric4, row: State, residual: float, linearised_at: State, variance: float
-) -> tuple[State, Symmetric4]:
-    """One scalar measurement, ``residual`` being measured minus predicted at ``linearised_at``."""
-    a, b, c, d = row
-    g0 = p[0] * a + p[1] * b + p[2] * c + p[3] * d
-    g1 = p[1] * a + p[4] * b + p[5] * c + p[6] * d
-    g2 = p[2] * a + p[5] * b + p[7] * c + p[8] * d
-    g3 = p[3] * a + p[6] * b + p[8] * c + p[9] * d
-    s = 1.0 / (a * g0 + b * g1 + c * g2 + d * g3 + variance)
-    at = linearised_at
-    shift = a * (mean[0] - at[0]) + b * (mean[1] - at[1]) + c * (mean[2] - at[2]) + d * (mean[3] - at[3])
-    gain = (residual - shift) * s
-    return (
-        (mean[0] + g0 * gain, mean[1] + g1 * gain, mean[2] + g2 * gain, mean[3] + g3 * gain),
-        (
-            p[0] - s * g0 * g0,
-            p[1] - s * g0 * g1,
-            p[2] - s * g0 * g2,
-            p[3] - s * g0 * g3,
-            p[4] - s * g1 * g1,
-            p[5] - s * g1 * g2,
-            p[6] - s * g1 * g3,
-            p[7] - s * g2 * g2,
-            p[8] - s * g2 * g3,
-            p[9] - s * g3 * g3,
-        ),
-    )
