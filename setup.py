@@ -66,11 +66,13 @@ EXTRAS = {
         "matplotlib>=3.8,<4",  # the demo's picture
         "pillow>=10,<14",  # the same: fewer colours
     ],
+    "tiny-llm": [
+        "xllamacpp>=2026.10,<2027",  # llama.cpp's server; not in dev: 100 MB for four tests
+    ],
     "dev": [
         "pytest>=8,<10",
         "pytest-timeout>=2.3,<3",  # a test that hangs is named, not waited for
         "hypothesis>=6.100,<7",  # invariants
-        "xllamacpp>=2026.10,<2027; platform_system == 'Linux'",  # serves the small language model of the tests
         "psutil>=5.9,<8",  # node tests find and kill a node's worker
         "mypy>=1.15,<3",
         "ruff>=0.9,<1",
