@@ -4,7 +4,8 @@
 and packs into a few hundred bytes. Robot poses alone give the robot's place with a covariance that says so; boxes give
 a ``Track``, which counts as a place once it has seen enough parallax; depth readings are measurements of the same
 track. A box that contradicts the track starts a challenger, which takes over when further boxes agree with it, so that
-one wrong box changes nothing and a thing that was moved is found at its new place.
+one wrong box changes nothing and a thing that was moved is found at its new place. A depth that a single box told is
+held provisionally, with the track before it to fall back on.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ MAX_RELATIVE_DEPTH_DEVIATION = 0.2
 """A track counts as a place from this many boxes and this parallax on, once its depth is known to this fraction."""
 CHALLENGE_WON = 3
 """Boxes in favour of a new place, less those for the old one, that decide for the new one."""
-_VERSION = 1
+_VERSION = 2
 _HEAD = struct.Struct("<BBiii3d")
 _TRACK = struct.Struct("<iii34d")
 FORMAT = f"{_VERSION}{_HEAD.format}{_TRACK.format}"
@@ -43,6 +44,8 @@ class PositionState(NamedTuple):
     """Base position of the last keyframe that showed it."""
     track: Track | None
     challenger: Track | None
+    fallback: Track | None
+    """The track as it was before one box alone told its depth; dropped once another box agrees."""
     standing: int
     """Boxes that favour the challenger, less later ones that favour the track."""
     moves: int
@@ -52,13 +55,13 @@ class PositionState(NamedTuple):
     @classmethod
     def empty(cls) -> PositionState:
         """The state of an entity nobody has seen."""
-        return cls(None, None, None, 0, 0, 0)
+        return cls(None, None, None, None, 0, 0, 0)
 
     def updated(self, keyframe: Keyframe, detection: Detection, camera: CameraView | None = None) -> PositionState:
         """The state after one more detection; ``camera`` saves recomputing ``camera_view(keyframe)``."""
         # Made whole, here and below: half a million of these are made after a loop closure, and _replace is slow.
         robot_m, detections = keyframe.base_pose.position_m, self.detections + 1
-        seen = PositionState(robot_m, self.track, self.challenger, self.standing, self.moves, detections)
+        seen = PositionState(robot_m, self.track, self.challenger, self.fallback, self.standing, self.moves, detections)
         camera = camera or camera_view(keyframe)
         bearing = bearing_of(camera, detection) if camera is not None else None
         return seen if bearing is None else seen._with_bearing(bearing)
@@ -69,8 +72,15 @@ class PositionState(NamedTuple):
         track = tracking.updated(self.track, bearing)
         if track is not None:
             standing = max(self.standing - 1, 0)
+            fallback = self.track if _told_by_one_box(self.track, track) else None
+            if track.covariance is self.track.covariance:
+                # Seen from the same place again: that confirms nothing.
+                fallback = self.fallback
             challenger = self.challenger if standing else None
-            return PositionState(self.robot_m, track, challenger, standing, self.moves, self.detections)
+            return PositionState(self.robot_m, track, challenger, fallback, standing, self.moves, self.detections)
+        if self.fallback is not None and (track := tracking.updated(self.fallback, bearing)) is not None:
+            fallback = self.fallback if _told_by_one_box(self.fallback, track) else None
+            return self._replace(track=track, challenger=None, fallback=fallback, standing=0)
         challenger = tracking.updated(self.challenger, bearing) if self.challenger is not None else None
         if challenger is None:
             return self._replace(challenger=tracking.start(bearing), standing=1)
@@ -78,7 +88,9 @@ class PositionState(NamedTuple):
         if self.standing + 1 < needed:
             return self._replace(challenger=challenger, standing=self.standing + 1)
         moved = is_place(self.track)
-        return self._replace(track=challenger, challenger=None, standing=0, moves=self.moves + int(moved))
+        return self._replace(
+            track=challenger, challenger=None, fallback=None, standing=0, moves=self.moves + int(moved)
+        )
 
     @property
     def source(self) -> PositionSource:
@@ -106,8 +118,9 @@ class PositionState(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """A compact, exact and versioned form (38 bytes and 284 a track)."""
-        tracks = [t for t in (self.track, self.challenger) if t is not None]
+        tracks = [t for t in (self.track, self.challenger, self.fallback) if t is not None]
         flags = (self.robot_m is not None) + 2 * (self.track is not None) + 4 * (self.challenger is not None)
+        flags += 8 * (self.fallback is not None)
         robot = self.robot_m or (0.0, 0.0, 0.0)
         head = _HEAD.pack(_VERSION, flags, self.standing, self.moves, self.detections, *robot)
         return head + b"".join(_pack(t) for t in tracks)
@@ -123,13 +136,20 @@ class PositionState(NamedTuple):
             version, flags, standing, moves, detections, x, y, z = _HEAD.unpack_from(data)
         except struct.error as error:
             raise InvalidInputError(f"position state: {len(data)} bytes are too few") from error
-        wanted = bool(flags & 2) + bool(flags & 4)
+        wanted = bool(flags & 2) + bool(flags & 4) + bool(flags & 8)
         if version != _VERSION or len(data) != _HEAD.size + wanted * _TRACK.size:
             raise InvalidInputError(f"position state: version {version} with {len(data)} bytes; known is {_VERSION}")
         tracks = [_unpack(data, _HEAD.size + i * _TRACK.size) for i in range(wanted)]
         track = tracks.pop(0) if flags & 2 else None
         challenger = tracks.pop(0) if flags & 4 else None
-        return cls((x, y, z) if flags & 1 else None, track, challenger, standing, moves, detections)
+        fallback = tracks.pop(0) if flags & 8 else None
+        return cls((x, y, z) if flags & 1 else None, track, challenger, fallback, standing, moves, detections)
+
+
+def _told_by_one_box(before: Track, after: Track) -> bool:
+    """Whether a single box made a known depth out of an unknown one, which a box of another thing does as easily."""
+    unknown = tracking.relative_depth_deviation(before) > MAX_RELATIVE_DEPTH_DEVIATION
+    return unknown and tracking.relative_depth_deviation(after) <= MAX_RELATIVE_DEPTH_DEVIATION
 
 
 def is_place(track: Track) -> bool:

@@ -37,6 +37,8 @@ NARROW = 0.85
 """A box narrower than this fraction of what the thing's shape promises may show only a part of it."""
 SYSTEMATIC_M, SYSTEMATIC_FRACTION = 0.01, 0.02
 """What no number of boxes averages out, as a deviation: of the map, and as a fraction of the thing's size."""
+DIVERGING = 0.01
+"""Inverse depth in 1/m by which rays may miss each other beyond infinity."""
 MAX_ITERATIONS = 4
 MIN_DEPTH_M = 0.05
 MAX_INVERSE_DEPTH = 1 / MIN_DEPTH_M
@@ -192,6 +194,9 @@ def updated(track: Track, bearing: Bearing) -> Track | None:
         if moved_view is None:
             return None
         view = moved_view
+    if at[2] < -DIVERGING:
+        # Rays that diverge belong to two things.
+        return None
     surprise = track.surprise + prediction.distance2
     count = track.surprise_count + 2.0
     # Made whole: this runs once an observation when poses are corrected, and _replace is several times slower.

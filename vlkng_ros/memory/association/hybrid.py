@@ -44,8 +44,9 @@ CARRIED_M = 25.0
 """Things are not looked for further away than this when they may have been carried here."""
 EARLIER_NS = 120 * NS_PER_S
 """What was first seen longer ago than this was seen on an earlier visit."""
-MOVED_EVIDENCE = 1.5
-"""Evidence of absence (``Presence.evidence``) from which on a thing may have been carried elsewhere."""
+MOVED_EVIDENCE, MOVED_EVIDENCE_ANYWHERE = 1.5, 4.5
+"""Evidence of absence (``Presence.evidence``) from which on a thing may have been carried elsewhere: to where the robot
+has looked on an earlier visit, so that a new thing is a surprise there, and to anywhere."""
 MOVED_DOUBT = 1.0
 """Odds of all other candidates together against the best one, above which it is not believed."""
 
@@ -74,8 +75,9 @@ class HybridAssociator:
             for observation, bearing in zip(observations, bearings, strict=True)
         ]
         decided = [records[j] if j >= 0 else None for j in match(np.array(scores).reshape(len(scores), len(records)))]
-        if camera is not None and explored:
-            self._find_moved(keyframe, camera, observations, bearings, decided, view)
+        if camera is not None:
+            least = MOVED_EVIDENCE if explored else MOVED_EVIDENCE_ANYWHERE
+            self._find_moved(keyframe, camera, observations, bearings, decided, view, least)
         return decided
 
     def _scores(
@@ -120,6 +122,7 @@ class HybridAssociator:
         bearings: Sequence[Bearing | None],
         decided: list[EntityRecord | None],
         view: View,
+        least: float,
     ) -> None:
         """Gives what was left over to entities that were carried here, where the evidence says so."""
         taken = {record.entity_id for record in decided if record is not None}
@@ -142,7 +145,7 @@ class HybridAssociator:
                 continue
             best, evidence, record = max(candidates, key=lambda candidate: candidate[0])
             doubt = sum(math.exp(weight - best) for weight, _, _ in candidates) - 1.0
-            if evidence >= MOVED_EVIDENCE and doubt <= MOVED_DOUBT:
+            if evidence >= least and doubt <= MOVED_DOUBT:
                 decided[i] = record
                 taken.add(record.entity_id)
 

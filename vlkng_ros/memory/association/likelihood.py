@@ -26,6 +26,8 @@ SIGHT_M = 2.0
 """How far one goes, on average, until a thing is out of sight."""
 PARTLY_HIDDEN, PARTLY_HIDDEN_RATE = 0.25, 0.1
 """How far the middle of a partly hidden thing's box is off, as a fraction of its width, and how often that is."""
+PLACED, FALLBACK_DOUBT = 0.5, 0.7
+"""In favour of an entity whose place is known, and against a track that a later box made obsolete."""
 HEIGHT_SPREAD = 0.25
 """Deviation of the log height of things of one kind."""
 APPEARANCE_MIDDLE, APPEARANCE_SLOPE, APPEARANCE_BOUND = 0.7, 10.0, 3.0
@@ -38,14 +40,16 @@ def geometry(record: EntityRecord, bearing: Bearing, typical: tuple[float, float
     ``typical`` is what ``typical_height`` says of the kind.
     """
     best = IMPOSSIBLE
-    for track in (record.place.track, record.place.challenger):
+    place = record.place
+    for track, doubt in ((place.track, 0.0), (place.challenger, 0.0), (place.fallback, FALLBACK_DOUBT)):
         if track is None:
             continue
         if typical is not None:
             track = tracking.with_height(track, typical)
         value = box_density(track, bearing)
         if value > UNLIKELY:
-            best = max(best, value - out_of_sight(record, track, bearing.camera))
+            value -= out_of_sight(record, track, bearing.camera) + doubt
+            best = max(best, value + PLACED if is_place(track) else value)
     return best
 
 

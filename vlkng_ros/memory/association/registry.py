@@ -39,4 +39,15 @@ def _hybrid(config: AssociationConfig) -> Associator:
     return HybridAssociator(distance_m=config.distance_m)
 
 
-_OPENERS: Mapping[str, Callable[[AssociationConfig], Associator]] = {"proximity": _proximity, "hybrid": _hybrid}
+def _text_merge(config: AssociationConfig) -> Associator:
+    from vlkng_ros.memory.association.text_merge import TextMergeAssociator
+
+    # tau = 0.7 is Vgent's; ``association.cosine`` is EmbodiedLGR's delta_E.
+    return TextMergeAssociator()
+
+
+_OPENERS: Mapping[str, Callable[[AssociationConfig], Associator]] = {
+    "hybrid": _hybrid,
+    "proximity": _proximity,
+    "text_merge": _text_merge,
+}
