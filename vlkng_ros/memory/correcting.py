@@ -37,7 +37,7 @@ def correct_poses(store: Store, corrections: Mapping[int, tuple[Pose, Pose | Non
         "JOIN observation o ON o.id BETWEEN k.first_observation AND k.first_observation + k.observations - 1"
     )
     affected = entities_with(connection, "corrected_observation", "corrected_keyframe")
-    Relocator(connection, store.keyframes, revision).relocate(affected)
+    Relocator(connection, store.catalogs, revision).relocate(affected)
 
 
 def _check(store: Store, corrections: Mapping[int, tuple[Pose, Pose | None]]) -> None:

@@ -13,17 +13,19 @@ import operator
 import os
 import sqlite3
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+from vlkng_ros.memory.bearing import camera_view
+from vlkng_ros.memory.catalogs import Camera, Catalogs
 from vlkng_ros.memory.fold import CHECKPOINT_EVERY, KINDS, NOWHERE, PLACE_FORMAT, Absence, Fact, Folded, grown
-from vlkng_ros.memory.keyframe_rows import KeyframeRows, Seen
-from vlkng_ros.memory.packing import unpack_box
+from vlkng_ros.memory.keyframe_rows import Seen
+from vlkng_ros.memory.packing import unpack_box, unpack_pose
 from vlkng_ros.memory.transactions import Store
-from vlkng_ros.types import Detection
+from vlkng_ros.types import Detection, Keyframe, PerceptionState
 
 BATCH = 4_000
 """Observations derived at once, at least: few enough to hold, and enough to be worth sending."""
@@ -34,6 +36,25 @@ logger = logging.getLogger(__name__)
 _first = operator.itemgetter(0)
 
 
+class StoredKeyframe(NamedTuple):
+    """What a place depends on of a keyframe, packed as it is stored: cheap to send."""
+
+    stamp_ns: int
+    base_pose: bytes
+    camera_pose: bytes | None
+    camera: int
+    map: int
+
+    def seen(self, cameras: Mapping[int, Camera]) -> Seen:
+        """As the fold needs it; names and ids, which no place depends on, are left empty."""
+        camera = cameras[self.camera]
+        base = unpack_pose("", self.base_pose)
+        optical = None if self.camera_pose is None else unpack_pose("", self.camera_pose)
+        k, size, done = camera.intrinsics, camera.image_size_px, PerceptionState.DONE
+        keyframe = Keyframe(0, self.stamp_ns, base, optical, "", 0, "", "", k, size, "", False, done, 0)
+        return Seen(keyframe, camera_view(keyframe), self.map)
+
+
 @dataclass(slots=True)
 class Batch:
     """Entities to derive, with every keyframe that says something about them."""
@@ -42,7 +63,8 @@ class Batch:
     """By entity, in order: id, box, depth, keyframe."""
     absences: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     """By entity, in order: the first observation id of the keyframe, and the keyframe."""
-    keyframes: dict[int, Seen] = field(default_factory=dict)
+    keyframes: dict[int, StoredKeyframe] = field(default_factory=dict)
+    cameras: dict[int, Camera] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -58,17 +80,18 @@ class Places:
 def derive(batch: Batch) -> Places:
     """Fold the observations and absences of a batch's entities; needs no database, so it can run anywhere."""
     places = Places()
+    keyframes = {number: stored.seen(batch.cameras) for number, stored in batch.keyframes.items()}
     for key, rows in batch.observations.items():
         # Neither kind nor labels nor times depend on poses, so they are neither read nor written.
         folded, reach, missed = Folded.unseen(KINDS[0]), NOWHERE, 0
-        absences = _absences_of(batch, key)
+        absences = _absences_of(batch, key, keyframes)
         for count, (number, box, depth, keyframe) in enumerate(rows, start=1):
             while missed < len(absences) and absences[missed].before_observation_id <= number:
                 if count > 1:
                     folded.overlook(absences[missed])
                 missed += 1
             map_before = folded.map
-            folded.locate(Fact(number, Detection("", unpack_box(box), depth_m=depth), *batch.keyframes[keyframe]))
+            folded.locate(Fact(number, Detection("", unpack_box(box), depth_m=depth), *keyframes[keyframe]))
             reach = grown(reach, map_before, folded)
             if count % CHECKPOINT_EVERY == 0:
                 places.checkpoints.append((folded.to_bytes(), key, count))
@@ -79,10 +102,10 @@ def derive(batch: Batch) -> Places:
     return places
 
 
-def _absences_of(batch: Batch, key: int) -> list[Absence]:
+def _absences_of(batch: Batch, key: int, keyframes: Mapping[int, Seen]) -> list[Absence]:
     found = []
     for before, number in batch.absences.get(key, ()):
-        seen = batch.keyframes[number]
+        seen = keyframes[number]
         if seen.camera is not None:
             found.append(Absence(before, seen.keyframe, seen.camera))
     return found
@@ -96,16 +119,16 @@ def bring_up_to_date(store: Store) -> None:
     if keys:
         logger.info("%s: deriving the places of %d entities anew for this version", store.path, len(keys))
     with store.operation() as head:
-        Relocator(store.connection, store.keyframes, head.revision).relocate(keys)
+        Relocator(store.connection, store.catalogs, head.revision).relocate(keys)
         head.place_format = PLACE_FORMAT
 
 
 class Relocator:
     """Rewrites the places of entities inside a transaction of the caller's."""
 
-    def __init__(self, connection: sqlite3.Connection, keyframes: KeyframeRows, revision: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, catalogs: Catalogs, revision: int) -> None:
         self._connection = connection
-        self._keyframes = keyframes
+        self._catalogs = catalogs
         self._revision = revision
 
     def relocate(self, keys: Iterable[int]) -> None:
@@ -144,33 +167,37 @@ class Relocator:
                 self._write(future.result())
 
     def _batches(self) -> Iterator[Batch]:
-        absences: dict[int, list[tuple[int, int, int]]] = {}
+        absences: dict[int, list[tuple[int, int]]] = {}
         query = (
-            "SELECT a.entity, a.before_observation, k.id, k.revision FROM relocated r "
-            "JOIN absence a ON a.entity = r.id JOIN keyframe k ON k.id = a.keyframe ORDER BY a.entity, a.described"
+            "SELECT a.entity, a.before_observation, a.keyframe FROM relocated r "
+            "JOIN absence a ON a.entity = r.id ORDER BY a.entity, a.described"
         )
-        for key, *row in self._connection.execute(query):
-            absences.setdefault(key, []).append((row[0], row[1], row[2]))
+        for key, before, keyframe in self._connection.execute(query):
+            absences.setdefault(key, []).append((before, keyframe))
         query = (
-            "SELECT a.entity, o.id, o.box, o.depth, k.id, k.revision FROM relocated r "
+            "SELECT a.entity, o.id, o.box, o.depth, o.keyframe FROM relocated r "
             "JOIN assignment a ON a.entity = r.id JOIN observation o ON o.id = a.observation "
-            "JOIN keyframe k ON k.id = o.keyframe ORDER BY a.entity, a.observation"
+            "ORDER BY a.entity, a.observation"
         )
         batch, held = Batch(), 0
         for key, rows in itertools.groupby(self._connection.execute(query), _first):
-            found = batch.observations[key] = []
-            for _, number, box, depth, keyframe, revision in rows:
-                found.append((number, box, depth, keyframe))
+            found = batch.observations[key] = [row[1:] for row in rows]
+            if key in absences:
+                batch.absences[key] = absences[key]
+            for keyframe in (*(row[3] for row in found), *(row[1] for row in absences.get(key, ()))):
                 if keyframe not in batch.keyframes:
-                    batch.keyframes[keyframe] = self._keyframes.seen(keyframe, revision)
-            for before, keyframe, revision in absences.get(key, ()):
-                batch.absences.setdefault(key, []).append((before, keyframe))
-                batch.keyframes[keyframe] = self._keyframes.seen(keyframe, revision)
+                    batch.keyframes[keyframe] = self._stored(keyframe, batch.cameras)
             held += len(found)
             if held >= BATCH:
                 yield batch
                 batch, held = Batch(), 0
         yield batch
+
+    def _stored(self, number: int, cameras: dict[int, Camera]) -> StoredKeyframe:
+        query = "SELECT stamp, base_pose, camera_pose, camera, session FROM keyframe WHERE id = ?"
+        stamp, base, optical, camera, session = self._connection.execute(query, (number,)).fetchone()
+        cameras[camera] = self._catalogs.camera(camera)
+        return StoredKeyframe(stamp, base, optical, camera, self._catalogs.map_of_session(session))
 
     def _write(self, places: Places) -> None:
         update = (

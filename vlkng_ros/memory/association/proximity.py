@@ -68,9 +68,7 @@ class ProximityAssociator:
         return nearby
 
 
-def _take_nearest(
-    free: dict[str, list[_Known]], alike: dict[str, float], kind: EntityKind
-) -> EntityRecord | None:
+def _take_nearest(free: dict[str, list[_Known]], alike: dict[str, float], kind: EntityKind) -> EntityRecord | None:
     """The nearest entity with one of these labels, taken out; of those as near the more alike, then the older."""
     best: tuple[float, float, int] | None = None
     chosen: tuple[str, _Known] | None = None
