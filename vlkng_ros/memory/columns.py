@@ -95,63 +95,70 @@ class EntityColumns:
 
     def __init__(self) -> None:
         self._count = 0
-        self._numbers: NDArray[np.int64] = np.zeros((_SPARE, 5), dtype=np.int64)
+        self._numbers: NDArray[np.int64] = np.zeros((5, _SPARE), dtype=np.int64)
         """key, type, number, map, first seen; map is 0 where the entity is gone."""
-        self._positions: Float64Array = np.zeros((_SPARE, 3))
-        self._reach: Float64Array = np.zeros((_SPARE, 2, 3))
+        self._positions: Float64Array = np.zeros((3, _SPARE))
+        self._reach: Float64Array = np.zeros((6, _SPARE))
+        """x, y and z, lowest and highest."""
 
     def update(self, rows: Sequence[EntityRow], gone: Iterable[int] = ()) -> None:
         """Take over changed and new rows, and mark those that are gone."""
         for key in gone:
             at = self._at(key)
             if at is not None:
-                self._numbers[at, 3] = 0
+                self._numbers[3, at] = 0
         if not rows:
             return
         rows = sorted(rows, key=lambda row: row[0])
         numbers = np.array([(row[0], *row[2:6]) for row in rows], dtype=np.int64)
         positions = np.array([row[6:9] for row in rows], dtype=np.float64)
-        reach = np.frombuffer(b"".join(row[9] for row in rows), dtype="<f8").reshape(-1, 2, 3)
-        keys = self._numbers[: self._count, 0]
-        where = np.searchsorted(keys, numbers[:, 0])
+        reach = np.frombuffer(b"".join(row[9] for row in rows), dtype="<f8").reshape(-1, 6)
+        where = np.searchsorted(self._numbers[0, : self._count], numbers[:, 0])
         # Keys are never reused, so those that are not known are higher than all that are, and go behind them in order.
         fresh = where == self._count
-        where[fresh] += np.arange(int(fresh.sum()))
-        self._reserve(int(fresh.sum()))
-        self._numbers[where], self._positions[where], self._reach[where] = numbers, positions, reach
-        self._count += int(fresh.sum())
+        more = int(fresh.sum())
+        where[fresh] += np.arange(more)
+        self._reserve(more)
+        self._numbers[:, where], self._positions[:, where], self._reach[:, where] = numbers.T, positions.T, reach.T
+        self._count += more
 
     def _reserve(self, more: int) -> None:
-        missing = self._count + more - len(self._numbers)
+        held = self._numbers.shape[1]
+        missing = self._count + more - held
         if missing > 0:
-            spare = missing + len(self._numbers) // 2 + _SPARE
-            self._numbers = np.concatenate([self._numbers, np.zeros((spare, 5), dtype=np.int64)])
-            self._positions = np.concatenate([self._positions, np.zeros((spare, 3))])
-            self._reach = np.concatenate([self._reach, np.zeros((spare, 2, 3))])
+            spare = missing + held // 2 + _SPARE
+            self._numbers = np.concatenate([self._numbers, np.zeros((5, spare), dtype=np.int64)], axis=1)
+            self._positions = np.concatenate([self._positions, np.zeros((3, spare))], axis=1)
+            self._reach = np.concatenate([self._reach, np.zeros((6, spare))], axis=1)
 
     def _at(self, key: int) -> int | None:
-        keys = self._numbers[: self._count, 0]
+        keys = self._numbers[0, : self._count]
         at = int(np.searchsorted(keys, key))
         return at if at < self._count and keys[at] == key else None
 
     def name_of(self, key: int) -> tuple[int, int] | None:
         """``(type, number)`` of an entity, gone or not; None where it was never known."""
         at = self._at(key)
-        return None if at is None else (int(self._numbers[at, 1]), int(self._numbers[at, 2]))
+        return None if at is None else (int(self._numbers[1, at]), int(self._numbers[2, at]))
 
     def near(self, position_m: Vec3, radius_m: float, maps: Sequence[int]) -> list[int]:
         """Keys of the entities within ``radius_m``, nearest first, the earlier of two as near before the other."""
-        positions = self._positions[: self._count]
-        away = np.linalg.norm(positions - np.asarray(position_m), axis=1)
-        at = np.flatnonzero(away <= radius_m)
-        at = at[np.isin(self._numbers[at, 3], maps)]
-        return [int(self._numbers[i, 0]) for i in at[np.argsort(away[at], kind="stable")]]
+        place = np.asarray(position_m).reshape(3, 1)
+        # Most are out on the first axis, and that is one pass over one row.
+        at = np.flatnonzero(np.abs(self._positions[0, : self._count] - place[0]) <= radius_m)
+        away = np.linalg.norm(self._positions[:, at] - place, axis=0)
+        inside = (away <= radius_m) & np.isin(self._numbers[3, at], maps)
+        at, away = at[inside], away[inside]
+        keys: list[int] = self._numbers[0, at[np.argsort(away, kind="stable")]].tolist()
+        return keys
 
     def maybe_near(self, position_m: Vec3, radius_m: float, as_of_ns: int) -> list[int]:
         """Keys of the entities seen by then that may have been within ``radius_m``, in order of creation."""
-        numbers, reach = self._numbers[: self._count], self._reach[: self._count]
-        place = np.asarray(position_m)
-        outside = np.maximum(np.maximum(reach[:, 0] - place, place - reach[:, 1]), 0.0)
-        away = np.linalg.norm(outside, axis=1)
-        at = np.flatnonzero((away <= radius_m + 1e-9) & (numbers[:, 3] != 0) & (numbers[:, 4] <= as_of_ns))
-        return [int(numbers[i, 0]) for i in at]
+        place, reach = np.asarray(position_m).reshape(3, 1), self._reach[:, : self._count]
+        margin = radius_m + 1e-9
+        at = np.flatnonzero((reach[0] <= place[0] + margin) & (reach[3] >= place[0] - margin))
+        outside = np.maximum(np.maximum(reach[:3, at] - place, place - reach[3:, at]), 0.0)
+        numbers = self._numbers[:, at]
+        inside = (np.linalg.norm(outside, axis=0) <= margin) & (numbers[3] != 0) & (numbers[4] <= as_of_ns)
+        keys: list[int] = numbers[0, inside].tolist()
+        return keys
