@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 
 import rclpy
 from nav2_msgs.action import ComputePathToPose, NavigateToPose
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor, ShutdownException
+from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from running_nodes import SpinningThread
 
 REACH, ABORT, REJECT, HANG, DEAF = "reach", "abort", "reject", "hang", "deaf"
 
@@ -126,19 +126,14 @@ class Nav2InThread:
 
     def __init__(self, node: FakeNav2) -> None:
         self.node = node
-        self._executor = MultiThreadedExecutor(num_threads=4)
-        self._executor.add_node(node)
-        self._thread = threading.Thread(target=self._spin, daemon=True)
-        self._thread.start()
-
-    def _spin(self) -> None:
-        with contextlib.suppress(ExternalShutdownException, ShutdownException):
-            self._executor.spin()
+        executor = MultiThreadedExecutor(num_threads=4)
+        executor.add_node(node)
+        self._spinning = SpinningThread(executor)
+        self._spinning.start()
 
     def stop(self) -> None:
         self.node.arrive()
-        self._executor.shutdown(timeout_sec=5.0)
-        self._thread.join(timeout=10.0)
+        self._spinning.stop()
         self.node.destroy_node()
 
 

@@ -20,36 +20,60 @@ def overrides(**parameters):
     return [Parameter(name.replace("__", "."), value=value) for name, value in parameters.items()]
 
 
-class NodeInThread:
-    """Spins a node in a thread; at the end closes it, if it can be closed, and destroys it."""
+class SpinningThread:
+    """Spins an executor in a thread and ends it between two callbacks.
 
-    def __init__(self, node) -> None:
-        self.node = node
+    rclpy's ``shutdown`` waits for nothing: it takes away what a callback that is just finishing still needs. So the
+    spinning ends first.
+    """
+
+    def __init__(self, executor) -> None:
         self.errors: list[BaseException] = []
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(node)
+        self._executor = executor
+        self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._spin, daemon=True)
+
+    def start(self) -> None:
+        """Begin to spin."""
+        self._thread.start()
 
     def _spin(self) -> None:
         try:
-            self._executor.spin()
+            while not self._stopping.is_set():
+                self._executor.spin_once()
         except (ExternalShutdownException, ShutdownException):
             pass
         except BaseException as error:
             self.errors.append(error)
             raise
 
+    def stop(self) -> None:
+        """End the spinning, then shut the executor down."""
+        self._stopping.set()
+        self._executor.wake()
+        self._thread.join(timeout=10.0)
+        self._executor.shutdown(timeout_sec=5.0)
+
+
+class NodeInThread:
+    """Spins a node in a thread; at the end closes it, if it can be closed, and destroys it."""
+
+    def __init__(self, node) -> None:
+        self.node = node
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        self._spinning = SpinningThread(executor)
+
     def __enter__(self):
-        self._thread.start()
+        self._spinning.start()
         return self.node
 
     def __exit__(self, *exc_info) -> None:
-        self._executor.shutdown(timeout_sec=5.0)
-        self._thread.join(timeout=10.0)
+        self._spinning.stop()
         if hasattr(self.node, "close"):
             self.node.close()
         self.node.destroy_node()
-        assert self.errors == []
+        assert self._spinning.errors == []
 
 
 class NodeProcess:

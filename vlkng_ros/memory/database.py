@@ -131,9 +131,7 @@ def check_file(path: Path) -> None:
     pages, page_size = int.from_bytes(header[28:32], "big"), int.from_bytes(header[16:18], "big")
     wal = wal_of(path)
     if size < pages * (65536 if page_size == 1 else page_size) and not (wal.exists() and wal.stat().st_size):
-        raise MemoryDamagedError(
-            f"{path}: damaged, {size} bytes of {pages * page_size} are there; {salvageable(path)}"
-        )
+        raise MemoryDamagedError(f"{path}: damaged, {size} bytes of {pages * page_size} are there; {salvageable(path)}")
 
 
 def _set_aside(orphan: Path) -> None:

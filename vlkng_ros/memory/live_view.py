@@ -20,6 +20,7 @@ MAX_RECORDS = 20_000
 MAX_SIMILAR = 500_000
 """Pairs of labels whose similarity is kept."""
 
+
 class LiveView:
     """The entities of one view (``association.base.View``). It changes with ``install``, after a COMMIT."""
 

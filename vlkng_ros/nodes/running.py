@@ -79,8 +79,10 @@ def run_node(make: Callable[[], RunnableNode], arguments: Sequence[str] | None =
         spinning.start()
         stop.wait()
         node.request_stop()
-        executor.shutdown(timeout_sec=1.0)
+        # rclpy's shutdown waits for nothing: the callback that runs has to end first.
+        executor.wake()
         spinning.join(timeout=10.0)
+        executor.shutdown(timeout_sec=1.0)
         node.close()
         node.destroy_node()
         return 0
@@ -92,7 +94,7 @@ def _spin(executor: SingleThreadedExecutor, stop: threading.Event) -> None:
     try:
         while not stop.is_set() and rclpy.ok():
             try:
-                executor.spin()
+                executor.spin_once()
             except (ExternalShutdownException, ShutdownException):
                 return
             except Exception:  # a fault in one callback must not end the node
