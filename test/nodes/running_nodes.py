@@ -50,7 +50,7 @@ class SpinningThread:
     def stop(self) -> None:
         """End the spinning, then shut the executor down."""
         self._stopping.set()
-        self._executor.wake()
+        self._executor.create_task(lambda: None)  # a bare wake goes on waiting
         self._thread.join(timeout=10.0)
         self._executor.shutdown(timeout_sec=5.0)
 

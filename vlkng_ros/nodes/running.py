@@ -79,8 +79,8 @@ def run_node(make: Callable[[], RunnableNode], arguments: Sequence[str] | None =
         spinning.start()
         stop.wait()
         node.request_stop()
-        # rclpy's shutdown waits for nothing: the callback that runs has to end first.
-        executor.wake()
+        # rclpy's shutdown waits for nothing: the callback that runs has to end first. A bare wake goes on waiting.
+        executor.create_task(lambda: None)
         spinning.join(timeout=10.0)
         executor.shutdown(timeout_sec=1.0)
         node.close()
