@@ -199,6 +199,13 @@ def test_a_parameter_out_of_range_stops_the_start_with_its_name(parameter, value
         BuilderNode(parameter_overrides=overrides(memory__path=str(memory_path), **{parameter: value}))
 
 
+def test_a_misspelt_parameter_is_named_with_what_was_meant(memory_path, capfd):
+    node = BuilderNode(parameter_overrides=overrides(memory__path=str(memory_path), memory__pth="x", autostart=False))
+    node.close()
+    node.destroy_node()
+    assert "unknown parameter 'memory.pth' has no effect; did you mean memory.path?" in capfd.readouterr().err
+
+
 def test_live_parameters_change_and_others_say_that_they_do_not(robot, builder):
     good = builder.set_parameters([Parameter("keyframe.min_distance_m", value=2.0)])
     assert good[0].successful

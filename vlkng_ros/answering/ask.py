@@ -24,6 +24,8 @@ from vlkng_ros.types import (
     AnswerStatus,
     AnswerValue,
     Pose,
+    PositionEstimate,
+    PositionSource,
     Question,
     TextEncoder,
 )
@@ -158,8 +160,9 @@ class MemoryQuery:
         if draft.kind is AnswerKind.POSITION and value is not None:
             value = keyframes[0].keyframe.base_pose if keyframes else None
         known = value is not None
-        text = worked.text if worked.text and known else worded(draft, keyframes, as_of_ns)
-        goal: Pose | None = keyframes[0].keyframe.base_pose.on_floor() if keyframes and known else None
+        text = worked.text if worked.text and known else worded(draft, keyframes, as_of_ns, _place(ranked))
+        # "No" and "none" are answers, and no place to drive to.
+        goal: Pose | None = keyframes[0].keyframe.base_pose.on_floor() if keyframes and known and _seen(draft) else None
         cited = [r.keyframe.keyframe_id for r in keyframes if r.keyframe.keyframe_id in worked.cited]
         return Answer(
             status=AnswerStatus.OK if known else AnswerStatus.NOT_FOUND,
@@ -167,7 +170,8 @@ class MemoryQuery:
             kind=draft.kind,
             text=text,
             value=value,
-            confidence=draft.confidence,
+            # Of a question that names nothing there is nothing to be sure of.
+            confidence=draft.confidence if known or draft.thing else 0.0,
             keyframes=keyframes,
             entities=ranked.entities if known else (),
             citations=tuple(cited or [r.keyframe.keyframe_id for r in keyframes[:1]]) if known else (),
@@ -176,6 +180,18 @@ class MemoryQuery:
             preset=preset,
             answerer=worked.answerer,
         )
+
+
+def _seen(draft: Draft) -> bool:
+    return not (draft.kind in (AnswerKind.BINARY, AnswerKind.COUNT) and not draft.value)
+
+
+def _place(ranked: Ranked) -> PositionEstimate | None:
+    """Where the thing that the best frame shows is, if more is known than where the robot stood."""
+    for entity in ranked.entities:
+        if entity.entity_id == ranked.keyframes[0].entity_id and entity.position.source is not PositionSource.ROBOT:
+            return entity.position
+    return None
 
 
 def _known_preset(preset: str) -> str:

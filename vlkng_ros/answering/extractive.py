@@ -84,7 +84,8 @@ class Extractive:
         if query.kind is AnswerKind.COUNT:
             return self._count(query, found, frames, sure)
         text = describe(query, self._retriever, scene, found, [frame for frame, _ in frames])
-        return Draft(query.kind, text or None, sure, frames, thing=query.target)
+        reason = "" if text else f"I saw {query.target}, and do not remember that of it"
+        return Draft(query.kind, text or None, sure, frames, thing=query.target, reason=reason)
 
     def _time(
         self, query: Query, scene: Scene, found: Found, frames: tuple[tuple[int, float], ...], sure: float

@@ -89,7 +89,13 @@ def _evidence(retriever: Retriever, scene: Scene, frame: int, wanted: list[froze
     said = [int(slot) for slot in dict.fromkeys(index.texts_of(scene.cut.first + frame).tolist())]
     named = (
         [
-            (max(len(frozenset(index.terms_of[slot]) & words) / len(words) for words in wanted if words), -i)
+            (
+                max(
+                    (len(frozenset(index.terms_of[slot]) & words) / len(words) for words in wanted if words),
+                    default=0.0,
+                ),
+                -i,
+            )
             for i, slot in enumerate(said)
         ]
         if wanted

@@ -5,18 +5,25 @@ from __future__ import annotations
 import datetime as dt
 
 from vlkng_ros.answering.draft import Draft
-from vlkng_ros.types import NS_PER_S, AnswerKind, RankedKeyframe
+from vlkng_ros.types import NS_PER_S, AnswerKind, PositionEstimate, RankedKeyframe
 
 
-def worded(draft: Draft, ranked: tuple[RankedKeyframe, ...], as_of_ns: int) -> str:
-    """The sentence that a person hears."""
+def worded(
+    draft: Draft, ranked: tuple[RankedKeyframe, ...], as_of_ns: int, place: PositionEstimate | None = None
+) -> str:
+    """The sentence that a person hears; ``place`` is where the thing itself is, where that is known."""
     if draft.value is None:
         return unseen(draft)
     seen = f" I saw: {ranked[0].evidence[0]}" if ranked and ranked[0].evidence and draft.thing else ""
     if draft.kind is AnswerKind.POSITION and ranked:
         pose = ranked[0].keyframe.base_pose
         x, y, _ = pose.position_m
-        return f"At x={x:.1f} y={y:.1f} m in '{pose.frame_id}', {ago(ranked[0].keyframe.stamp_ns, as_of_ns)}.{seen}"
+        when = ago(ranked[0].keyframe.stamp_ns, as_of_ns)
+        if place is not None:
+            at_x, at_y, _ = place.mean_m
+            there = f"it is at x={at_x:.1f} y={at_y:.1f} m"
+            return f"Seen from x={x:.1f} y={y:.1f} m in '{pose.frame_id}', {when}; {there}.{seen}"
+        return f"At x={x:.1f} y={y:.1f} m in '{pose.frame_id}', {when}.{seen}"
     if draft.kind is AnswerKind.TIME:
         stamp_ns = int(draft.value)
         return f"At {clock(stamp_ns)}, {ago(stamp_ns, as_of_ns)}.{seen}"
@@ -33,6 +40,8 @@ def worded(draft: Draft, ranked: tuple[RankedKeyframe, ...], as_of_ns: int) -> s
 
 def unseen(draft: Draft) -> str:
     """That it was not seen, in the words of the question."""
+    if draft.reason:
+        return f"{draft.reason[0].upper()}{draft.reason[1:]}."
     if draft.events or draft.thing.split(" ")[0] in ("entering", "leaving", "being", "turning", "stopping", "doing"):
         return f"I do not remember {draft.thing} in that time."
     return f"I have not seen {draft.thing}." if draft.thing else "I do not know."

@@ -87,15 +87,20 @@ def _labels_and_kinds(reader: MemoryReader) -> tuple[Counter[str], dict[str, Cou
 
 def _health(path: Path) -> str:
     """``ok``, or what SQLite's integrity check finds first."""
-    try:
-        connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)
+    found = ""
+    # On read-only media SQLite opens only what it may take as unchanging.
+    for options in ("mode=ro", "mode=ro&immutable=1"):
         try:
-            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-            return str(found)
-        finally:
-            connection.close()
-    except sqlite3.Error as error:
-        return str(error)
+            connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?{options}", uri=True)
+            try:
+                return str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+            finally:
+                connection.close()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            found = str(error)
+            if "unable to open" not in found:
+                break
+    return found
 
 
 def _print(report: dict[str, Any]) -> None:

@@ -48,7 +48,7 @@ def explained(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise _explain(path, error) from error
     except OSError as error:
         if error.errno in _FULL:
@@ -62,13 +62,15 @@ def explained(path: Path) -> Iterator[None]:
         raise MemoryFileError(f"{path}: {error}") from error
 
 
-def _explain(path: Path, error: sqlite3.Error) -> MemoryFileError:
+def _explain(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> MemoryFileError:
     text = str(error)
     if "is full" in text:
         return StorageFullError(f"{path}: the disk is full; what was acknowledged is safe, free some space and go on")
     if "readonly" in text or "unable to open" in text:
         return StorageFullError(f"{path}: cannot write to {path.parent} ({text}); what was acknowledged is safe")
-    if "malformed" in text or "not a database" in text or "corrupt" in text:
+    # Text that is no text any more: flipped bytes, in the schema or in a row.
+    undecodable = isinstance(error, UnicodeDecodeError) or "Could not decode" in text
+    if undecodable or "malformed" in text or "not a database" in text or "corrupt" in text:
         return MemoryDamagedError(f"{path}: damaged ({text}); {salvageable(path)}")
     return MemoryFileError(f"{path}: {text}")
 
@@ -96,7 +98,7 @@ def _readable(connection: sqlite3.Connection, table: str) -> int:
                 if row in seen:
                     break
                 seen.add(row)
-        except sqlite3.Error:
+        except (sqlite3.Error, UnicodeDecodeError):
             continue
     return len(seen)
 

@@ -56,7 +56,10 @@ class ManagedNode(LifecycleNode):
         if self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
             self.trigger_activate()
         else:
-            self.get_logger().error("not started; mend it, then: ros2 lifecycle set <node> configure, and activate")
+            name = self.get_fully_qualified_name()
+            self.get_logger().error(
+                f"not started; mend it and restart the node, or: ros2 lifecycle set {name} configure"
+            )
 
     @property
     def is_active(self) -> bool:

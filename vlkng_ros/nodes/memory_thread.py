@@ -118,7 +118,9 @@ class MemoryThread:
             self._opened()
         except VlkngError as error:
             if self.state != str(error):
-                logger.info("%s", error)
+                # A memory that is not there yet is how every first drive begins.
+                level = logging.INFO if isinstance(error, MemoryNotFoundError) else logging.ERROR
+                logger.log(level, "%s", error)
             self.state = str(error)
             if self.missing_since_s is None:
                 self.missing_since_s = time.monotonic()

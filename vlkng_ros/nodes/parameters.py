@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -78,6 +79,14 @@ class NodeParameters(Generic[ConfigT]):
         self._values = values
         self.config: ConfigT = from_values(kind, values)
         node.add_on_set_parameters_callback(self._check)
+        self._warn_of_misspelt(node)
+
+    def _warn_of_misspelt(self, node: Node) -> None:
+        # rclpy ignores what is not declared, and offers what was given at the start under this name alone.
+        for name in getattr(node, "_parameter_overrides", {}):
+            near = difflib.get_close_matches(name, self._known, n=1, cutoff=0.8)
+            if name not in self._known and near and not node.has_parameter(name):
+                node.get_logger().warning(f"unknown parameter '{name}' has no effect; did you mean {near[0]}?")
 
     def _check(self, parameters: list[RosParameter]) -> SetParametersResult:
         changed = {}

@@ -69,11 +69,15 @@ _PLAIN = str.maketrans("“”„«»’‘`？！，。…–—", '"""""\'\'\'
 """Typographic and full-width punctuation as plain ASCII."""
 
 
+MAX_CHARACTERS = 2_000
+"""Of a question: more is a mistake, and would be repeated in the answer."""
+
+
 def parse(text: str) -> Query:
     """What a question asks for.
 
     Raises:
-        QuestionError: the text holds no letter or digit.
+        QuestionError: the text holds no letter or digit, or is longer than ``MAX_CHARACTERS``.
     """
     asked, quoted = _normalised(text)
     times, rest = find_time_phrases(asked)
@@ -115,6 +119,8 @@ def parse(text: str) -> Query:
 
 
 def _normalised(text: str) -> tuple[str, tuple[str, ...]]:
+    if len(text) > MAX_CHARACTERS:
+        raise QuestionError(f"the question has {len(text)} characters, and at most {MAX_CHARACTERS} are read")
     text = text.translate(_PLAIN)
     lowered = " ".join(text.lower().split())
     if not re.search(r"\w", lowered):

@@ -90,7 +90,25 @@ def test_what_was_never_seen_is_not_made_up(ask: Ask, thing: str) -> None:
     assert where.text == f"I have not seen {thing}."
     assert where.message == where.text
     did = ask(f"Did you see a {thing}?")
-    assert (did.status, did.value) == (AnswerStatus.OK, False)
+    assert (did.status, did.value, did.goal) == (AnswerStatus.OK, False, None)
+    assert ask(f"How many {thing}s did you see?").goal is None
+
+
+@pytest.mark.parametrize("question", ["Where is the?", "a", "Did you not see?", "Did you not see an elephant?"])
+def test_a_question_of_little_words_alone_is_answered(ask: Ask, question: str) -> None:
+    answer = ask(question)
+    assert answer.goal is None
+    assert answer.status is AnswerStatus.NOT_FOUND or answer.value is False
+
+
+def test_a_question_that_names_nothing_is_not_answered_with_certainty(ask: Ask) -> None:
+    answer = ask("What did you see?")
+    assert (answer.status, answer.text, answer.confidence) == (AnswerStatus.NOT_FOUND, "I do not know.", 0.0)
+
+
+def test_a_question_that_is_far_too_long_is_refused(ask: Ask) -> None:
+    with pytest.raises(QuestionError, match="2030 characters, and at most 2000"):
+        ask("Where is the " + "x" * 2017)
 
 
 def test_entering_and_leaving_are_read_off_the_captions(ask: Ask) -> None:

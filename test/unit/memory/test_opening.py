@@ -129,6 +129,16 @@ def test_a_corrupt_page_is_reported_with_what_can_be_salvaged(open_writer):
     assert path.read_bytes() == bytes(data)
 
 
+def test_a_table_whose_name_is_no_text_any_more_is_damaged(open_writer):
+    path = filled(open_writer)
+    data = path.read_bytes().replace(b"CREATE TABLE keyframe (", b"CREATE TABLE keyframe\x8b(")
+    path.write_bytes(data)
+    for opener in OPENERS:
+        with pytest.raises(MemoryDamagedError, match=r"damaged.*recover"):
+            opener(path)
+    assert path.read_bytes() == data
+
+
 def test_a_file_that_lost_its_end_is_damaged(open_writer):
     path = filled(open_writer)
     with open(path, "r+b") as file:
