@@ -180,6 +180,8 @@ class Detection:
     """Visual embedding of the crop, unit length, shape ``(d,)``."""
     depth_m: float | None = None
     """Distance along the optical axis where a depth image was at hand."""
+    told: bool = False
+    """Known from the caption's words alone, as EgoGraph and Vgent know things; only views made of captions hold it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,7 @@ def _seen_in(observation: Observation, entity_id: str) -> dict[str, object]:
         "kind": detection.kind.value,
         "local_id": detection.local_id,
         "depth_m": detection.depth_m,
+        "told": detection.told,
         "backend": observation.backend,
         "model": observation.model,
     }

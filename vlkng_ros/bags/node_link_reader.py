@@ -167,6 +167,7 @@ def _detection(where: str, edge: dict[str, Any]) -> Detection:
         kind=EntityKind(kind),
         local_id=_value(where, edge, "local_id", str),
         depth_m=_optional_number(where, edge, "depth_m"),
+        told=edge.get("told") is True,
     )
 
 

@@ -63,7 +63,10 @@ class _Counted:
     """An associator that says how far it is."""
 
     def __init__(self, associator: Associator, advance: Callable[[int], object]) -> None:
+        from vlkng_ros.memory.association.base import reads_captions
+
         self.view = associator.view
+        self.reads_captions = reads_captions(associator)
         self._associator = associator
         self._advance = advance
 

@@ -83,7 +83,10 @@ def _keyframes(reader: MemoryReader, view: str) -> Iterator[tuple[Keyframe, Sequ
     with progress("export", len(ids), "keyframes") as advance:
         for keyframe_id in ids:
             assigned = reader.entities_in(view, keyframe_id) if view else {}
-            yield reader.keyframe(keyframe_id), reader.observations(keyframe_id), assigned
+            # What captions tell of is in a view's graph where the view holds it.
+            told = reader.observations(keyframe_id, told=True)
+            shown = [o for o in told if not o.detection.told or o.observation_id in assigned]
+            yield reader.keyframe(keyframe_id), shown, assigned
             advance(1)
 
 

@@ -6,10 +6,10 @@ import logging
 from collections.abc import Callable, Sequence
 
 from vlkng_ros.errors import InvalidInputError, NotInMemoryError
-from vlkng_ros.memory.association.base import Associator
+from vlkng_ros.memory.association.base import Associator, reads_captions
 from vlkng_ros.memory.live_view import LiveView
 from vlkng_ros.memory.relations import add_relations
-from vlkng_ros.memory.staging import Scene, Staged, Stager
+from vlkng_ros.memory.staging import Scene, Staged, Stager, seen_in
 from vlkng_ros.memory.transactions import Store
 from vlkng_ros.types import Entity
 
@@ -80,14 +80,18 @@ class LiveViews:
         for _, view in behind:
             if scene.visual_encoder:
                 view.look_with(scene.visual_encoder)
-        decided = [associator.assign(scene.keyframe, scene.observations, view) for associator, view in behind]
+        scenes = [scene if reads_captions(associator) else seen_in(scene) for associator, _ in behind]
+        decided = [
+            associator.assign(scene.keyframe, part.observations, view)
+            for (associator, view), part in zip(behind, scenes, strict=True)
+        ]
         results: list[tuple[LiveView, Staged]] = []
         with store.operation() as head:
-            for (_, view), decisions in zip(behind, decided, strict=True):
+            for (_, view), part, decisions in zip(behind, scenes, decided, strict=True):
                 stager = Stager(store.connection, store.catalogs, store.keyframes, store.texts, view, head.revision)
-                staged = stager.stage(scene, decisions, head.entity)
+                staged = stager.stage(part, decisions, head.entity)
                 head.entity = max([head.entity, *(entity.key for entity in staged.seen)])
-                keys = {o.observation_id: e.key for o, e in zip(scene.observations, staged.seen, strict=True)}
+                keys = {o.observation_id: e.key for o, e in zip(part.observations, staged.seen, strict=True)}
                 head.relation = add_relations(
                     store.connection, view.number, keyframe_id, keys, head.relation, head.revision
                 )

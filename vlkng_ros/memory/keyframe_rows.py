@@ -15,7 +15,7 @@ from vlkng_ros.types import Detection, Keyframe, Observation, PerceptionState
 
 STATES = (PerceptionState.PENDING, PerceptionState.DONE, PerceptionState.FAILED)
 KEYFRAME = "k.id, k.stamp, k.session, k.camera, k.base_pose, k.camera_pose, k.image, k.state, k.revision"
-_DETECTION = "o.id, o.kind, label.text, region.text, o.attributes, o.local_id, o.box, o.score, o.depth"
+_DETECTION = "o.id, o.kind, label.text, region.text, o.attributes, o.local_id, o.box, o.score, o.depth, o.told"
 _DETECTION_FROM = "observation o JOIN text label ON label.id = o.label LEFT JOIN text region ON region.id = o.region"
 MAX_RECENT = 20_000
 """Decoded keyframes kept while folding: a keyframe shows several entities."""
@@ -89,8 +89,8 @@ class KeyframeRows:
             parts.setdefault(number, []).append(sentence)
         return {number: " ".join(sentences) for number, sentences in parts.items()}
 
-    def observations(self, keyframe_id: int) -> list[Observation]:
-        """Of one keyframe, in the order of its detections.
+    def observations(self, keyframe_id: int, told: bool = True) -> list[Observation]:
+        """Of one keyframe, in the order of its detections; without ``told`` only what was seen.
 
         Raises:
             NotInMemoryError: there is no such keyframe.
@@ -105,15 +105,15 @@ class KeyframeRows:
         names = self._catalogs.term(backend), self._catalogs.term(model)
         query = (
             f"SELECT {_DETECTION}, crop.vector FROM {_DETECTION_FROM} LEFT JOIN crop ON crop.observation = o.id "
-            "WHERE o.id BETWEEN ? AND ? ORDER BY o.id"
+            "WHERE o.id BETWEEN ? AND ? AND o.told <= ? ORDER BY o.id"
         )
         return [
-            Observation(row[0], keyframe_id, self._detection(row, row[9]), *names)
-            for row in self._connection.execute(query, (first, first + count - 1))
+            Observation(row[0], keyframe_id, self._detection(row, row[10]), *names)
+            for row in self._connection.execute(query, (first, first + count - 1, int(told)))
         ]
 
     def _detection(self, row: Sequence[Any], vector: bytes | None) -> Detection:
-        _, kind, label, region, attributes, local_id, box, score, depth, *_ = row
+        _, kind, label, region, attributes, local_id, box, score, depth, told, *_ = row
         return Detection(
             label,
             unpack_box(box),
@@ -124,6 +124,7 @@ class KeyframeRows:
             "" if local_id is None else self._catalogs.term(local_id),
             None if vector is None else unpack_vector(vector),
             depth,
+            bool(told),
         )
 
     def events(self, entity: int, after_observation: int = 0) -> Iterator[Fact | Absence]:
@@ -139,7 +140,7 @@ class KeyframeRows:
             while absence is not None and absence.before_observation_id <= row[0]:
                 yield absence
                 absence = next(absences, None)
-            yield Fact(row[0], self._detection(row, None), *self.seen(row[9], row[10]))
+            yield Fact(row[0], self._detection(row, None), *self.seen(row[10], row[11]))
         while absence is not None:
             yield absence
             absence = next(absences, None)

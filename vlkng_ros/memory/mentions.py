@@ -64,6 +64,7 @@ def read_mentions(
     """Pages of mentions: keyframe, text, role and observation, shape ``(n, 4)``.
 
     By keyframe, ascending or as named: its caption's sentences in order, then label and region text by observation.
+    What only the caption tells of is in its sentences already, and is not mentioned a second time.
     """
     if keyframe_ids is not None:
         for start in range(0, len(keyframe_ids), PAGE):
@@ -87,7 +88,8 @@ def _between(connection: sqlite3.Connection, after: int, last: int) -> NDArray[n
     captions = connection.execute(query, (after, last)).fetchall()
     query = (
         "SELECT o.keyframe, o.label, o.region, o.id FROM keyframe k JOIN observation o "
-        "ON o.id BETWEEN k.first_observation AND k.first_observation + k.observations - 1 WHERE k.id > ? AND k.id <= ?"
+        "ON o.id BETWEEN k.first_observation AND k.first_observation + k.observations - 1 AND NOT o.told "
+        "WHERE k.id > ? AND k.id <= ?"
     )
     found = connection.execute(query, (after, last)).fetchall()
     rows = captions + [(keyframe, label, 1, number) for keyframe, label, _, number in found]

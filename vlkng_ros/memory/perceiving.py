@@ -76,11 +76,12 @@ def store(memory: Store, head: Head, keyframe_id: int, perception: Perception) -
                 pack_box(d.box_px),
                 None if d.score is None else float(d.score),
                 None if d.depth_m is None else float(d.depth_m),
+                int(d.told),
             )
         )
         if d.embedding is not None:
             crops.append((number, pack_vector(d.embedding)))
-    connection.executemany("INSERT INTO observation VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    connection.executemany("INSERT INTO observation VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
     connection.executemany("INSERT INTO crop VALUES (?, ?)", crops)
     connection.executemany(
         "INSERT INTO keyframe_text VALUES (?, ?, ?)",

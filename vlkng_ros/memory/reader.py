@@ -141,10 +141,10 @@ class MemoryReader(ViewReader):
         options = [i for i in (after - 1, after) if 0 <= i < len(table)]
         return self.keyframe(int(table.ids[min(options, key=lambda i: abs(int(table.stamps_ns[i]) - stamp_ns))]))
 
-    def observations(self, keyframe_id: int) -> list[Observation]:
-        """What was detected in a keyframe."""
+    def observations(self, keyframe_id: int, *, told: bool = False) -> list[Observation]:
+        """What was detected in a keyframe; with ``told`` also what only its caption tells of."""
         with self._reading():
-            return self._keyframe_rows.observations(keyframe_id)
+            return self._keyframe_rows.observations(keyframe_id, told)
 
     def texts(self, after_text_id: int = 0) -> Iterator[StoredText]:
         """Every string that a question can find, in order of first mention, with its vector where it has one."""

@@ -154,7 +154,9 @@ CREATE TABLE tombstone (
 CREATE TABLE image_garbage (keyframe INTEGER PRIMARY KEY);
 """
 
-MIGRATIONS: tuple[tuple[str, str], ...] = (("observations and views", _FIRST),)
+_TOLD = "ALTER TABLE observation ADD COLUMN told INTEGER NOT NULL DEFAULT 0"
+
+MIGRATIONS: tuple[tuple[str, str], ...] = (("observations and views", _FIRST), ("what captions tell", _TOLD))
 """``(name, SQL)``, applied in order and only ever appended to; the file's ``user_version`` is how many it has had."""
 
 SCHEMA_VERSION = len(MIGRATIONS)

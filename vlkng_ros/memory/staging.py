@@ -6,7 +6,7 @@ import hashlib
 import logging
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -36,6 +36,11 @@ class Scene:
     first_observation: int
     visual_encoder: int
     """Term of what made the detections' embeddings; 0 where nothing did."""
+
+
+def seen_in(scene: Scene) -> Scene:
+    """The scene without what only its caption tells of."""
+    return replace(scene, observations=[o for o in scene.observations if not o.detection.told])
 
 
 @dataclass(slots=True)

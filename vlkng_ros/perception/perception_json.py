@@ -82,6 +82,8 @@ def _detection_to_json(detection: Detection) -> Json:
         data["embedding_f32"] = base64.b64encode(raw).decode("ascii")
     if detection.depth_m is not None:
         data["depth_m"] = detection.depth_m
+    if detection.told:
+        data["told"] = True
     return data
 
 
@@ -104,6 +106,7 @@ def _detection_from_json(item: object, where: str) -> Detection:
         local_id=_text(fields, "local_id", where),
         embedding=_embedding(fields.get("embedding_f32"), f"{where}.embedding_f32"),
         depth_m=_number(fields.get("depth_m"), f"{where}.depth_m"),
+        told=_flag(fields.get("told", False), f"{where}.told"),
     )
 
 
@@ -142,6 +145,12 @@ def _number(value: object, where: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"{where} must be a finite number, got {value!r}")
     return float(value)
+
+
+def _flag(value: object, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{where} must be true or false, got {value!r}")
+    return value
 
 
 def _box(value: object, where: str) -> BoxPx | None:

@@ -106,7 +106,10 @@ class View(Protocol):
 
 
 class Associator(Protocol):
-    """One way to tell what is the same thing."""
+    """One way to tell what is the same thing.
+
+    One with a true ``reads_captions`` also gets the observations that only captions tell of (``Detection.told``).
+    """
 
     view: str
     """Name of the view it writes."""
@@ -119,3 +122,8 @@ class Associator(Protocol):
         Two observations of one keyframe never get the same entity.
         """
         ...
+
+
+def reads_captions(associator: Associator) -> bool:
+    """Whether a view holds what captions tell of: persons, places, things and events without a box."""
+    return bool(getattr(associator, "reads_captions", False))

@@ -15,6 +15,8 @@ class StatedAssociator:
     entities they became.
     """
 
+    reads_captions = True
+
     def __init__(self, view: str) -> None:
         self.view = view
         self._names: Sequence[str] = ()

@@ -22,6 +22,7 @@ class TextMergeAssociator:
     """``cosine`` is tau, ``clip_keyframes`` is K; keyframes are counted by their ids."""
 
     view = "text_merge"
+    reads_captions = True
 
     def __init__(self, cosine: float = 0.7, clip_keyframes: int = 64) -> None:
         self.cosine = cosine
