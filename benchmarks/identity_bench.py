@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""How well each associator tells what is the same thing, and where it is, over drives through the gallery.
+
+    python benchmarks/identity_bench.py --seeds 20
+    python benchmarks/identity_bench.py --seeds 2 --views hybrid
+
+A drive goes three times through six rooms with 40 things, several of a kind and some side by side; between the laps
+some are moved and some taken away. Labels are true; boxes, misses and poses are as noisy as DESIGN section 6 says.
+`stoa` runs here without a language model, by its fall-back alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from vlkng_ros.config import AssociationConfig
+from vlkng_ros.evaluation.identity import evaluate
+from vlkng_ros.evaluation.identity_drive import IdentityDrive
+from vlkng_ros.evaluation.identity_scores import ViewFigures, summary
+from vlkng_ros.memory import open_encoder
+from vlkng_ros.memory.association.registry import associator_names, open_associator
+
+
+def measured(seed: int, views: Sequence[str], encoder: str) -> dict[str, ViewFigures]:
+    """What every view makes of one seed's drive."""
+    drive = IdentityDrive.make(seed)
+    associators = [open_associator(AssociationConfig(), name) for name in views]
+    return evaluate(drive, associators, drive.keyframes(), open_encoder(encoder))
+
+
+def table(rows: dict[str, dict[str, float]]) -> str:
+    """A Markdown table: a row a view."""
+    lines = [
+        "| view | precision | recall | fragmentation | place, m | NEES (95 % bounds) | gone | moved |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for view, row in rows.items():
+        cells = [f"{row[name]:.3f} ({row[f'worst_{name}']:.3f})" for name in ("precision", "recall", "fragmentation")]
+        cells += [
+            f"{row['median_error_m']:.2f}, p95 {row['p95_error_m']:.2f} of {row['places']}",
+            f"{row['mean_nees']:.2f} ({row['nees_low']:.2f} to {row['nees_high']:.2f}), "
+            f"{100 * row['nees_within_95']:.0f} % within 95 %",
+        ]
+        cells += [
+            f"{row[f'{name}_right']} of {row[f'{name}_true']}, {row[f'{name}_wrong']} wrong"
+            for name in ("gone", "moved")
+        ]
+        lines.append(f"| {view} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table and write the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=20, help="drives to average over")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--views", nargs="+", default=list(associator_names()), choices=associator_names())
+    parser.add_argument("--encoder", default="auto", help="text encoder of the labels")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--output", type=Path, default=Path("bench_output/identity.json"))
+    args = parser.parse_args(arguments)
+    began = time.monotonic()
+    outcomes: list[dict[str, ViewFigures]] = []
+    run = partial(measured, views=args.views, encoder=args.encoder)
+    with ProcessPoolExecutor(args.jobs) as pool:
+        for outcome in pool.map(run, range(args.first, args.first + args.seeds)):
+            outcomes.append(outcome)
+            found = "; ".join(
+                f"{view} {f.identity.precision:.3f} {f.identity.recall:.3f} {f.identity.fragmentation:.2f}"
+                for view, f in outcome.items()
+            )
+            print(f"seed {args.first + len(outcomes) - 1}: precision, recall, fragmentation: {found}", flush=True)
+    rows = {view: summary([outcome[view] for outcome in outcomes]) for view in args.views}
+    print(f"\nMean (worst) of {args.seeds} drives, {time.monotonic() - began:.0f} s:\n\n{table(rows)}")
+    args.output.parent.mkdir(parents=True, exist_ok=True)
+    args.output.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

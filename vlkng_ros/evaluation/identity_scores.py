@@ -1,0 +1,124 @@
+"""Figures on identity, place and state of remembered things, each against the truth."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+NEES_BOUND_95 = 7.815
+"""95 % of squared normalised errors of three honest coordinates are below this (chi squared, 3 degrees)."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityFigures:
+    """Of all pairs of observations put together, the share that belongs together (precision), and the reverse (recall).
+
+    ``fragmentation`` is the number of entities for each true thing.
+    """
+
+    precision: float
+    recall: float
+    fragmentation: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceFigures:
+    """Errors of places in metres, of everything that had baseline enough, and how honest their covariances are.
+
+    ``at_robot`` counts those among them that the memory still placed at the robot's pose. ``nees`` are squared
+    normalised errors of the others.
+    """
+
+    errors_m: tuple[float, ...]
+    nees: tuple[float, ...]
+    at_robot: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateFigures:
+    """How often entities truly are in a state, and how often the memory says so rightly and wrongly."""
+
+    true: int
+    right: int
+    wrong: int
+
+
+@dataclass(frozen=True, slots=True)
+class ViewFigures:
+    """What one view made of one drive."""
+
+    identity: IdentityFigures
+    places: PlaceFigures
+    gone: StateFigures
+    moved: StateFigures
+
+
+def identity_figures(entities: Sequence[Hashable], things: Sequence[Hashable]) -> IdentityFigures:
+    """Pairwise precision and recall of a clustering, and fragmentation.
+
+    Args:
+        entities: for each observation, what it was taken for.
+        things: for each observation, what it truly shows.
+    """
+    together = _pairs(Counter(zip(entities, things, strict=True)))
+    claimed, true = _pairs(Counter(entities)), _pairs(Counter(things))
+    return IdentityFigures(
+        together / claimed if claimed else 1.0,
+        together / true if true else 1.0,
+        len(set(entities)) / max(len(set(things)), 1),
+    )
+
+
+def _pairs(counts: Mapping[Hashable, int]) -> int:
+    return sum(n * (n - 1) // 2 for n in counts.values())
+
+
+def state_figures(said: Sequence[bool], true: Sequence[bool]) -> StateFigures:
+    """Counts over entities: for each, whether the memory says that it is in the state, and whether it truly is."""
+    right = sum(s and t for s, t in zip(said, true, strict=True))
+    return StateFigures(sum(true), right, sum(said) - right)
+
+
+def mean_nees_bounds_95(count: int) -> tuple[float, float]:
+    """Between which the mean of ``count`` independent honest NEES of three coordinates lies 19 times in 20.
+
+    The chi squared distribution of ``3 count`` degrees by Wilson and Hilferty's approximation.
+    """
+    degrees = 3 * count
+    spread = 2 / (9 * degrees)
+    low, high = ((1 - spread + z * math.sqrt(spread)) ** 3 * degrees / count for z in (-1.96, 1.96))
+    return low, high
+
+
+def summary(figures: Sequence[ViewFigures]) -> dict[str, float]:
+    """Of one view over several drives: means and worst values; places, states and NEES pooled over all of them."""
+    identity = [f.identity for f in figures]
+    errors = [error for f in figures for error in f.places.errors_m]
+    nees = [value for f in figures for value in f.places.nees]
+    low, high = mean_nees_bounds_95(len(nees)) if nees else (math.nan, math.nan)
+    row = {
+        "precision": statistics.fmean(f.precision for f in identity),
+        "worst_precision": min(f.precision for f in identity),
+        "recall": statistics.fmean(f.recall for f in identity),
+        "worst_recall": min(f.recall for f in identity),
+        "fragmentation": statistics.fmean(f.fragmentation for f in identity),
+        "worst_fragmentation": max(f.fragmentation for f in identity),
+        "places": len(errors),
+        "median_error_m": float(np.median(errors)) if errors else math.nan,
+        "p95_error_m": float(np.percentile(errors, 95)) if errors else math.nan,
+        "at_robot": sum(f.places.at_robot for f in figures),
+        "mean_nees": statistics.fmean(nees) if nees else math.nan,
+        "nees_low": low,
+        "nees_high": high,
+        "nees_within_95": statistics.fmean(value <= NEES_BOUND_95 for value in nees) if nees else math.nan,
+    }
+    for name, states in (("gone", [f.gone for f in figures]), ("moved", [f.moved for f in figures])):
+        row[f"{name}_true"] = sum(s.true for s in states)
+        row[f"{name}_right"] = sum(s.right for s in states)
+        row[f"{name}_wrong"] = sum(s.wrong for s in states)
+    return row
