@@ -4,19 +4,23 @@ SLAM Toolbox makes a pose-graph vertex of each scan it processes and publishes t
 are published too, from time to time: their number and corrected place, neither stamp nor heading. A vertex is matched
 with the pose that was published when it was made; how both differ later is how the map moved there. A keyframe moves
 as the vertices made before and after it do, and turns as a rigid fit to its neighbours turns.
+
+Which vertices a drive's keyframes were placed by is kept with them (anchors), so that a builder started later moves
+the keyframes of earlier drives through the same map as well.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vlkng_ros.building.rotation import multiply, turn_between_rad
+from vlkng_ros.memory.anchors import Anchor, AnchoredDrive
 from vlkng_ros.types import Float64Array, Pose
 
 MOVED_M = 0.02
@@ -34,6 +38,11 @@ MOST_KEYFRAMES = 50_000
 """Without a graph they would gather for ever."""
 SAME_M = 0.1
 """A vertex is within this of the pose that was published for it, unless the map moved in between."""
+SAME_GRAPH_SHARE = 0.8
+"""Of an earlier drive's vertices; a graph with fewer of them was made anew and counts from the start again."""
+STRETCH = 10
+SAME_GRAPH_STRETCH = 0.3
+"""A closed loop bends a stretch of the way; more than this share of its length it is another way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +54,23 @@ class _Kept:
 
 
 class MapCorrections:
-    """Poses, vertices and keyframes of one session. Not thread-safe."""
+    """Poses, vertices and keyframes of one drive. Not thread-safe."""
 
     def __init__(self) -> None:
         self.clear()
+
+    @classmethod
+    def of_earlier(cls, drive: AnchoredDrive) -> MapCorrections:
+        """A drive that is over, as the memory holds it: its keyframes still move with the vertices they had."""
+        corrections = cls()
+        for vertex, anchor in drive.anchors.items():
+            corrections._matched[vertex] = (anchor.stamp_ns, Pose.planar("", anchor.x_m, anchor.y_m))
+            corrections._placed[vertex] = (anchor.x_m, anchor.y_m)
+        for keyframe_id, stamp_ns, base, camera in drive.keyframes:
+            mount = base.inverse("base").compose(camera) if camera is not None else None
+            corrections.add_keyframe(keyframe_id, stamp_ns, base, mount)
+        corrections._over = True
+        return corrections
 
     def clear(self) -> None:
         """A new session: what was matched belongs to another map."""
@@ -60,6 +82,10 @@ class MapCorrections:
         self._keyframes: deque[_Kept] = deque(maxlen=MOST_KEYFRAMES)
         self._now: dict[int, Pose] = {}
         """Where keyframes were moved to, by id."""
+        self._placed: dict[int, tuple[float, float]] = {}
+        """Where each vertex is on the map that the keyframes' present poses belong to, as far as that was kept."""
+        self._due: dict[int, tuple[float, float]] = {}
+        self._over = False
 
     def add_pose(self, stamp_ns: int, pose: Pose) -> None:
         """A pose was published: a vertex has been made."""
@@ -76,15 +102,21 @@ class MapCorrections:
         Args:
             vertices: place on the map by number; numbers ascend as vertices are made.
         """
-        self._match(vertices)
+        if not self._over:
+            self._match(vertices)
         anchors = sorted((stamp, vertex, pose) for vertex, (stamp, pose) in self._matched.items() if vertex in vertices)
+        self._due = {v: pose.position_m[:2] for _, v, pose in anchors if v not in self._placed}
+        if not any(
+            math.dist(self._placed.get(vertex, pose.position_m[:2]), vertices[vertex]) >= MOVED_M
+            for _, vertex, pose in anchors
+        ):
+            return {}
+        self._due = {vertex: vertices[vertex] for _, vertex, _ in anchors}
         if len(anchors) < 2 or not self._keyframes:
             return {}
         stamps = np.array([stamp for stamp, _, _ in anchors], dtype=np.int64)
         before = np.array([pose.position_m[:2] for _, _, pose in anchors])
         after = np.array([vertices[vertex] for _, vertex, _ in anchors])
-        if float(np.abs(after - before).max()) < MOVED_M and not self._now:
-            return {}
         moved: dict[int, tuple[Pose, Pose | None]] = {}
         for kept in self._keyframes:
             pose = _moved(kept, stamps, before, after)
@@ -93,9 +125,37 @@ class MapCorrections:
                 moved[kept.keyframe_id] = (pose, pose.compose(kept.mount) if kept.mount is not None else None)
         return moved
 
+    @property
+    def due(self) -> dict[int, Anchor]:
+        """Anchors by vertex that the last :meth:`update` made or moved; to be kept together with what it returned."""
+        return {vertex: Anchor(self._matched[vertex][0], x, y) for vertex, (x, y) in self._due.items()}
+
     def applied(self, moved: Mapping[int, tuple[Pose, Pose | None]]) -> None:
-        """What :meth:`update` returned was written; otherwise it is returned again."""
-        self._now |= {keyframe_id: base for keyframe_id, (base, _) in moved.items()}
+        """What :meth:`update` returned was written, and :attr:`due` kept; otherwise both come again."""
+        ours = (kept.keyframe_id for kept in self._keyframes)
+        self._now |= {keyframe_id: moved[keyframe_id][0] for keyframe_id in ours if keyframe_id in moved}
+        self._placed |= self._due
+        self._due = {}
+
+    @property
+    def newest_vertex(self) -> int:
+        """The highest number of a vertex that was matched; -1 where none was."""
+        return max(self._matched, default=-1)
+
+    def begin_after(self, vertex: int) -> None:
+        """The vertices of this drive have higher numbers: those up to this one were made in earlier drives."""
+        self._last_vertex = max(self._last_vertex, vertex)
+
+    def is_of(self, vertices: Mapping[int, tuple[float, float]]) -> bool:
+        """Whether a graph is the one that this earlier drive's vertices are of, and not one begun anew."""
+        known = sorted(self._matched)
+        found = [vertex for vertex in known if vertex in vertices]
+        if len(found) < 2 or len(found) < SAME_GRAPH_SHARE * len(known):
+            return False
+        ends = [(found[i], found[min(i + STRETCH, len(found) - 1)]) for i in range(max(1, len(found) - STRETCH))]
+        before = np.array([math.dist(self._placed[a], self._placed[b]) for a, b in ends])
+        after = np.array([math.dist(vertices[a], vertices[b]) for a, b in ends])
+        return float(np.median(np.abs(after - before))) <= SAME_GRAPH_STRETCH * float(np.median(before)) + SAME_M
 
     def settle(self, keyframe_id: int, pose: Pose) -> None:
         """A keyframe's pose became known better than when it was stored."""
@@ -104,9 +164,10 @@ class MapCorrections:
                 self._keyframes[index] = replace(self._keyframes[index], pose=pose)
                 return
 
-    def forget(self, keyframe_id: int) -> None:
-        """A keyframe is not in the memory any more."""
-        self._keyframes = deque((k for k in self._keyframes if k.keyframe_id != keyframe_id), maxlen=MOST_KEYFRAMES)
+    def forget(self, keyframe_ids: Collection[int]) -> None:
+        """Keyframes are not in the memory any more."""
+        kept = (k for k in self._keyframes if k.keyframe_id not in keyframe_ids)
+        self._keyframes = deque(kept, maxlen=MOST_KEYFRAMES)
 
     def _match(self, vertices: Mapping[int, tuple[float, float]]) -> None:
         """Match vertices that are new with poses published since the last graph, both in order."""

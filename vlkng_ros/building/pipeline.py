@@ -10,7 +10,7 @@ import logging
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ from vlkng_ros.types import Capture, FloatArray, Image, Keyframe, Perception, Po
 
 if TYPE_CHECKING:
     from vlkng_ros.memory import MemoryWriter
+    from vlkng_ros.memory.anchors import Anchor, AnchoredDrive
 
 Describe = Callable[[Frame], "Future[Perception]"]
 logger = logging.getLogger(__name__)
@@ -118,15 +119,35 @@ class MemoryBuilder:
         if keyframe_id in waiting:
             self._depths[keyframe_id] = depth_m
 
-    def correct(self, poses: Mapping[int, tuple[Pose, Pose | None]]) -> None:
+    def correct(
+        self,
+        poses: Mapping[int, tuple[Pose, Pose | None]],
+        anchored: Mapping[int, Mapping[int, Anchor]] | None = None,
+    ) -> None:
         """Move keyframes, by id to base and camera: the map was corrected. Entities move with them.
+
+        Args:
+            poses: new poses.
+            anchored: anchors in SLAM's pose graph that they belong to, by session and vertex.
 
         Raises:
             MemoryFileError: the memory cannot be written.
             NotInMemoryError: one of them is not in the memory any more.
         """
-        self._writer.correct_poses(poses)
+        self._writer.correct_poses(poses, anchored)
         self.counts["corrected"] += len(poses)
+
+    def anchored_drives(self, map_id: str) -> list[AnchoredDrive]:
+        """This robot's drives through a map whose keyframes can be moved with its pose graph, oldest first."""
+        return self._writer.anchored_drives(self._config.robot.name, map_id)
+
+    def drop_anchors(self, session_ids: Collection[int]) -> None:
+        """These drives belong to another graph: their keyframes stay where they are."""
+        self._writer.drop_anchors(session_ids)
+
+    def forgotten(self, keyframe_ids: Collection[int]) -> set[int]:
+        """Those of some keyframes that are not in the memory any more."""
+        return self._writer.forgotten(keyframe_ids)
 
     def poll(self) -> list[int]:
         """Store what the model has finished and hand it the next frames; ids of the keyframes now described."""

@@ -10,13 +10,13 @@ from typing import Generic, TypeVar
 
 from vlkng_ros.building.depth import DepthMatcher, metres_of
 from vlkng_ros.building.inbox import Event
-from vlkng_ros.building.map_corrections import MapCorrections
+from vlkng_ros.building.map_following import MapFollower
 from vlkng_ros.building.pipeline import MemoryBuilder
 from vlkng_ros.building.pose_buffer import FoundPose
 from vlkng_ros.building.rotation import turn_between_rad
 from vlkng_ros.building.selector import FrameSelector, NewSession, Selected
 from vlkng_ros.config import BuilderConfig
-from vlkng_ros.errors import ImageError, InvalidInputError, MemoryFileError, NotInMemoryError, VlkngError
+from vlkng_ros.errors import ImageError, InvalidInputError, MemoryFileError, VlkngError
 from vlkng_ros.types import Capture, FloatArray, Image, Intrinsics, Keyframe, Pose
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ class KeyframeRecorder(Generic[T]):
         self._on_stored = on_stored
         self._map_id = config.robot.map_id if map_id is None else map_id
         self._session_open = False
-        self._map = MapCorrections()
+        self._map = MapFollower(builder)
         self._depth = DepthMatcher()
         self._unsettled: deque[tuple[int, int, Pose, Pose | None]] = deque(maxlen=MOST_UNSETTLED)
         """Keyframes that the next pose will place better: id, stamp, base as stored, mount."""
@@ -88,7 +88,7 @@ class KeyframeRecorder(Generic[T]):
             add = self.selector.add_pose if event.kind == "pose" else self.selector.add_odometry
             add(event.stamp_ns, event.item)
             if event.kind == "pose" and event.item.frame_id.strip("/") == self._config.robot.map_frame:
-                self._map.add_pose(event.stamp_ns, event.item)
+                self._map.drive.add_pose(event.stamp_ns, event.item)
                 self._settle(event.stamp_ns)
         self.work()
 
@@ -138,7 +138,7 @@ class KeyframeRecorder(Generic[T]):
             return
         self.selector.accept(selected)
         self.last_keyframe = keyframe
-        self._map.add_keyframe(keyframe.keyframe_id, keyframe.stamp_ns, base, mount)
+        self._map.drive.add_keyframe(keyframe.keyframe_id, keyframe.stamp_ns, base, mount)
         if not selected.found.is_final:
             self._unsettled.append((keyframe.keyframe_id, keyframe.stamp_ns, base, mount))
         if depth_m is None and self._config.camera.depth and not selected.camera:
@@ -177,41 +177,22 @@ class KeyframeRecorder(Generic[T]):
         if not better:
             return
         try:
-            self._move(better)
+            self._map.settle(better)
         except VlkngError as error:
             self._note("correct", error)
             return
-        for keyframe_id, (base, _) in better.items():
-            self._map.settle(keyframe_id, base)
         self.counts["settled"] += len(better)
 
     def _follow_map(self, vertices: Mapping[int, tuple[float, float]]) -> None:
-        moved = self._map.update(vertices)
-        if not moved:
-            return
         try:
-            self._move(moved)
+            self._map.follow(vertices)
         except VlkngError as error:
             self._note("correct", error)
-            return
-        self._map.applied(moved)
-        logger.info("the map moved: %d keyframes moved with it", len(moved))
-
-    def _move(self, moved: Mapping[int, tuple[Pose, Pose | None]]) -> None:
-        try:
-            self.builder.correct(moved)
-        except NotInMemoryError:
-            # Some were forgotten since; the others still have to move.
-            for keyframe_id, poses in moved.items():
-                try:
-                    self.builder.correct({keyframe_id: poses})
-                except NotInMemoryError:
-                    self._map.forget(keyframe_id)
 
     def _open_session(self) -> None:
         """Sessions begin with their first keyframe, so that a start without images leaves no trace."""
         if not self._session_open:
-            self.builder.start_session(self._map_id)
+            self._map.begin(self.builder.start_session(self._map_id), self._map_id)
             self.counts["sessions"] += 1
             self._session_open = True
 

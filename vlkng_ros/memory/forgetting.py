@@ -7,6 +7,7 @@ was counted, by hash, so that no id is ever given twice.
 
 from __future__ import annotations
 
+from vlkng_ros.memory.anchors import forget_anchors
 from vlkng_ros.memory.correcting import entities_with
 from vlkng_ros.memory.refolding import Refolder
 from vlkng_ros.memory.relations import drop_relations
@@ -51,6 +52,7 @@ class Forgetting:
     def __init__(self, store: Store, selection: Selection, revision: int) -> None:
         self._connection = store.connection
         self._revision = revision
+        self._selection = selection
         self._selector = Selector(store.connection, store.catalogs, store.keyframes, selection)
         self._refolder = Refolder(store.connection, store.catalogs, store.keyframes, revision)
         self._views: dict[int, str] = dict(store.connection.execute("SELECT id, name FROM view"))
@@ -68,6 +70,9 @@ class Forgetting:
         self._note_strings()
         observations = self._delete_observations()
         keyframes, images = self._delete_keyframes()
+        chosen = self._selection
+        if chosen.label is None and not chosen.entity_ids:
+            forget_anchors(self._connection, chosen.since_ns, chosen.until_ns)
         gone = set(self._refolder.refold(losing))
         self._refolder.reweigh(key for key in losing if key not in gone)
         touched = [row[0] for row in self._connection.execute(f"SELECT id FROM {TOUCHED_KEYFRAME}")]

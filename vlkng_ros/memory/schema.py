@@ -156,7 +156,18 @@ CREATE TABLE image_garbage (keyframe INTEGER PRIMARY KEY);
 
 _TOLD = "ALTER TABLE observation ADD COLUMN told INTEGER NOT NULL DEFAULT 0"
 
-MIGRATIONS: tuple[tuple[str, str], ...] = (("observations and views", _FIRST), ("what captions tell", _TOLD))
+_ANCHORS = """
+CREATE TABLE anchor (
+    session INTEGER NOT NULL, vertex INTEGER NOT NULL, stamp INTEGER NOT NULL, x REAL NOT NULL, y REAL NOT NULL,
+    PRIMARY KEY (session, vertex)
+) WITHOUT ROWID
+"""
+
+MIGRATIONS: tuple[tuple[str, str], ...] = (
+    ("observations and views", _FIRST),
+    ("what captions tell", _TOLD),
+    ("anchors in the pose graph", _ANCHORS),
+)
 """``(name, SQL)``, applied in order and only ever appended to; the file's ``user_version`` is how many it has had."""
 
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
 from vlkng_ros.errors import InvalidInputError, MemoryNotFoundError
-from vlkng_ros.memory import perceiving
+from vlkng_ros.memory import anchors, perceiving
 from vlkng_ros.memory.associating import LiveViews
 from vlkng_ros.memory.association.base import Associator
 from vlkng_ros.memory.correcting import correct_poses
@@ -204,21 +204,50 @@ class MemoryWriter:
         with self._store.using():
             return self._views.associate(keyframe_id)
 
-    def correct_poses(self, corrections: Mapping[int, tuple[Pose, Pose | None]]) -> int:
+    def correct_poses(
+        self,
+        corrections: Mapping[int, tuple[Pose, Pose | None]],
+        anchored: Mapping[int, Mapping[int, anchors.Anchor]] | None = None,
+    ) -> int:
         """Give keyframes better poses (base, camera) and derive every place anew; returns how many were corrected.
+
+        Args:
+            corrections: by keyframe.
+            anchored: anchors in SLAM's pose graph that the poses now belong to, by session and vertex.
 
         Raises:
             NotInMemoryError: one of the keyframes is not there; nothing was changed.
             InvalidInputError: a pose is in another frame than the keyframe's session.
         """
-        if not corrections:
+        if not corrections and not anchored:
             return 0
         store = self._store
         with store.using():
             with store.operation() as head:
-                correct_poses(store, corrections, head.revision)
-            self._views.load()
+                if corrections:
+                    correct_poses(store, corrections, head.revision)
+                for session_id, by_vertex in (anchored or {}).items():
+                    anchors.keep_anchors(store.connection, session_id, by_vertex)
+            if corrections:
+                self._views.load()
         return len(corrections)
+
+    def anchored_drives(self, robot: str, map_id: str) -> list[anchors.AnchoredDrive]:
+        """A robot's drives through a map whose keyframes can be moved with its pose graph, oldest first."""
+        with self._store.using():
+            return anchors.anchored_drives(self._store, robot, map_id)
+
+    def drop_anchors(self, session_ids: Collection[int]) -> None:
+        """These drives belong to another graph: their keyframes stay where they are."""
+        with self._store.operation():
+            anchors.drop_anchors(self._store.connection, session_ids)
+
+    def forgotten(self, keyframe_ids: Collection[int]) -> set[int]:
+        """Those of some keyframes that are not in the memory any more."""
+        with self._store.using():
+            execute = self._store.connection.execute
+            found = (execute("SELECT id FROM keyframe WHERE id = ?", (number,)).fetchone() for number in keyframe_ids)
+            return set(keyframe_ids) - {row[0] for row in found if row is not None}
 
     def forget(
         self,

@@ -14,6 +14,7 @@ class MemoryInRam:
     def __init__(self):
         self.keyframes, self.images, self.states, self.perceptions = {}, {}, {}, {}
         self.associated, self.sessions, self.corrected = [], [], []
+        self.anchored = {}
         self.full = False
 
     def start_session(self, *, robot, map_id, frame_id):
@@ -36,12 +37,21 @@ class MemoryInRam:
         self.perceptions[keyframe_id] = perception
         self.states[keyframe_id] = "done"
 
-    def correct_poses(self, corrections):
+    def correct_poses(self, corrections, anchored=None):
         self._check()
-        missing = [i for i in corrections if i not in self.keyframes]
+        missing = sorted(self.forgotten(corrections))
         if missing:
             raise NotInMemoryError(f"keyframe {missing[0]} is not in this memory")
-        self.corrected.append(dict(corrections))
+        for session_id, anchors in (anchored or {}).items():
+            self.anchored.setdefault(session_id, {}).update(anchors)
+        if corrections:
+            self.corrected.append(dict(corrections))
+
+    def forgotten(self, keyframe_ids):
+        return set(keyframe_ids) - self.keyframes.keys()
+
+    def anchored_drives(self, robot, map_id):
+        return []
 
     def mark_perception_failed(self, keyframe_id, reason):
         self.states[keyframe_id] = f"failed: {reason}"

@@ -118,7 +118,7 @@ def test_turning_on_the_spot_gives_no_heading_from_nowhere():
 def test_a_forgotten_keyframe_moves_no_more():
     corrections = MapCorrections()
     drive(corrections, 0, 40)
-    corrections.forget(20)
+    corrections.forget({20})
     assert set(corrections.update({k: (1.0 + 0.5 * k, 0.0) for k in range(40)})) == set(range(40)) - {20}
 
 
