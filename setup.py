@@ -21,6 +21,7 @@ CORE = [
     "ruamel.yaml>=0.18,<1",  # a bag's metadata; rosbags brings it too
     "rosbags-image>=0.10,<0.11",  # decodes Image and CompressedImage messages; follows rosbags
     "tqdm>=4.66,<5",  # progress bars
+    "textblob>=0.19,<1",  # parts of speech, its lexicon within: captions are taken apart without a model
 ]
 
 # The CPU build of torch is small where an index offers one; make setup asks for it first.
@@ -54,6 +55,9 @@ EXTRAS = {
     "llm": [
         TORCH,
         TRANSFORMERS,
+    ],
+    "plots": [
+        "matplotlib>=3.8,<4",  # reports of vlkng eval
     ],
     "demo": [
         *BERT,
@@ -104,6 +108,7 @@ setup(
     package_data={
         "vlkng_ros": ["py.typed"],
         "vlkng_ros.answering": ["prompts/*.txt"],
+        "vlkng_ros.evaluation": ["prompts/*.txt"],
         "vlkng_ros.perception": ["prompts/*.txt"],
     },
     install_requires=CORE,

@@ -221,6 +221,16 @@ class PerceptionConfig:
     geometric_relations: bool = _param(
         True, "relations from the boxes (left of, above, on, inside, next to) where the model gives none"
     )
+    captions: str = _param(
+        "rules",
+        "persons, places, things and events that captions tell of, for the views of EgoGraph and Vgent: by rules, by a "
+        "language model (rules while it is away), or none",
+        choices=("rules", "llm", "none"),
+    )
+    captions_url: str = _param(
+        "http://127.0.0.1:8000/v1", "captions=llm: address of an OpenAI-compatible server for the language model"
+    )
+    captions_model: str = _param("", "captions=llm: name that the server knows the language model by")
     crop_model: str = _param(
         "", "SigLIP or SigLIP2 that embeds every box for visual search, by hub id or folder; empty: none"
     )
@@ -270,9 +280,10 @@ class RetrievalConfig:
         live=True,
     )
     server_url: str = _param(
-        "http://127.0.0.1:8000/v1", "address of an OpenAI-compatible server for the language model"
+        "http://127.0.0.1:8000/v1",
+        "address of an OpenAI-compatible server for the language model; empty: it runs in this process (transformers)",
     )
-    model: str = _param("", "name that the server knows the language model by")
+    model: str = _param("", "name that the server knows the language model by; without a server its hub id or folder")
     api_key_env: str = _param("VLKNG_API_KEY", "environment variable that holds that server's key")
     temperature: float = _param(0.7, "temperature of answers (VL-KnG's value)", low=0.0, high=2.0, live=True)
     max_tokens: int = _param(400, "token limit of one reply of the language model", low=16, high=8192, live=True)
@@ -368,6 +379,15 @@ class QueryConfig:
     retrieval: RetrievalConfig = RetrievalConfig()
     navigation: NavigationConfig = NavigationConfig()
     markers: MarkersConfig = MarkersConfig()
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationConfig:
+    """Parameters of ``vlkng eval``."""
+
+    association: AssociationConfig = AssociationConfig()
+    perception: PerceptionConfig = PerceptionConfig()
+    retrieval: RetrievalConfig = RetrievalConfig()
 
 
 @dataclass(frozen=True, slots=True)

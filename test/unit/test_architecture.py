@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "retrieval": {"memory", "chat"},
     "answering": {"retrieval", "memory", "chat"},
     "building": {"perception", "memory"},
-    "evaluation": {"answering", "retrieval", "building", "memory", "perception", "bags", "gallery"},
+    "evaluation": {"answering", "retrieval", "building", "memory", "perception", "bags", "gallery", "chat"},
     "cli": {"answering", "retrieval", "building", "evaluation", "memory", "perception", "bags", "gallery"},
     "nodes": {"answering", "retrieval", "building", "evaluation", "memory", "perception", "bags", "gallery"},
 }

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 from vlkng_ros.answering.context import described, stamp, within_budget
 from vlkng_ros.answering.model_reply import Decision, checked, is_final, schema_for, value_hint
-from vlkng_ros.chat import Reply, find_json, load_prompt
+from vlkng_ros.chat import ChatClient, Reply, find_json, load_prompt
 from vlkng_ros.config import RetrievalConfig
-from vlkng_ros.errors import ModelOutputError, ModelUnavailableError
+from vlkng_ros.errors import ConfigError, ModelOutputError, ModelUnavailableError
 from vlkng_ros.memory import MemoryReader
 from vlkng_ros.retrieval.query import Query
 from vlkng_ros.types import Keyframe, Vec3
@@ -40,6 +40,25 @@ class Chat(Protocol):
     ) -> Reply:
         """The model's reply."""
         ...
+
+
+def open_chat(config: RetrievalConfig) -> Chat:
+    """The configured language model: on a server, or without an address in this process.
+
+    Raises:
+        ConfigError: no model is named.
+        ModelError: the server's address cannot be used, or the model cannot be loaded.
+    """
+    if not config.model:
+        raise ConfigError(
+            f"retrieval.answerer is '{config.answerer}' and retrieval.model is empty; "
+            "set it to the name the server knows the model by"
+        )
+    if not config.server_url:
+        from vlkng_ros.answering.local_model import LocalModel
+
+        return LocalModel(config.model)
+    return ChatClient(config.server_url, config.model, api_key_env=config.api_key_env, attempts=2)
 
 
 @dataclass(frozen=True, slots=True)

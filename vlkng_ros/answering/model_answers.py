@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 from vlkng_ros.answering.agent import Agent
 from vlkng_ros.answering.draft import Draft
-from vlkng_ros.answering.language_model import Chat, Conversation, Evidence, one_shot
+from vlkng_ros.answering.language_model import Chat, Conversation, Evidence, one_shot, open_chat
 from vlkng_ros.answering.model_reply import Decision
 from vlkng_ros.answering.structured import divide_and_verify
-from vlkng_ros.chat import ChatClient
 from vlkng_ros.config import RetrievalConfig
-from vlkng_ros.errors import ConfigError, ModelError
+from vlkng_ros.errors import ModelError
 from vlkng_ros.retrieval.presets import Finder
 from vlkng_ros.retrieval.query import Query
 from vlkng_ros.retrieval.retriever import Retriever, Scene
@@ -57,18 +56,11 @@ class ModelAnswers:
 
     Raises:
         ConfigError: no model is named.
-        ModelError: the server's address cannot be used, or httpx is not installed.
+        ModelError: the server's address cannot be used, httpx is not installed, or a local model cannot be loaded.
     """
 
     def __init__(self, config: RetrievalConfig, chat: Chat | None) -> None:
-        if chat is None:
-            if not config.model:
-                raise ConfigError(
-                    f"retrieval.answerer is '{config.answerer}' and retrieval.model is empty; "
-                    "set it to the name the server knows the model by"
-                )
-            chat = ChatClient(config.server_url, config.model, api_key_env=config.api_key_env, attempts=2)
-        self._chat = chat
+        self._chat = chat if chat is not None else open_chat(config)
         self._config = config
 
     def work(self, asked: Asked) -> Worked:

@@ -3,69 +3,170 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vlkng_ros.cli import arguments
-from vlkng_ros.config import RetrievalConfig, parameters_of
+from vlkng_ros.cli.parameters import add_parameters, read_parameters
+from vlkng_ros.config import EvaluationConfig, RetrievalConfig, parameters_of
+from vlkng_ros.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from vlkng_ros.evaluation.benchmark import Recording
+    from vlkng_ros.evaluation.running import Models
+
+BENCHMARKS = {
+    "navqa": "NaVQA: places, times and yes/no over robot drives",
+    "openeqa": "OpenEQA: open questions about rooms that were filmed",
+    "walkieknowledge": "WalkieKnowledge: questions about walks, with the frames that answer them",
+    "egolife": "EgoLifeQA: multiple choice over a week of captions",
+}
+LAYOUTS = {
+    "navqa": "with data.csv and SEQ/qa_unfilled.json",
+    "openeqa": "with open-eqa-v0.json and frames/EPISODE/",
+    "walkieknowledge": "with TRAJECTORY/questions.json and frames/",
+    "egolife": "with EgoLifeQA/ and EgoLifeCap/",
+}
 
 
 def add_parser(subparsers: arguments.Parsers) -> None:
     """The verb and its benchmarks."""
-    known = parameters_of(RetrievalConfig)
     parser = subparsers.add_parser("eval", help="score presets on a benchmark")
-    benchmarks = parser.add_subparsers(title="benchmarks", metavar="BENCHMARK", required=True)
-    navqa = benchmarks.add_parser(
-        "navqa",
-        help="NaVQA: places, times and yes/no over robot drives",
-        description="Ask NaVQA's questions of memories made from captions. Memories are kept in the output folder, so "
-        "that an interrupted run goes on and the next one starts at once.",
+    benchmarks = parser.add_subparsers(title="benchmarks", metavar="BENCHMARK", dest="benchmark", required=True)
+    for name, text in BENCHMARKS.items():
+        _add_benchmark(benchmarks, name, text)
+
+
+def _add_benchmark(benchmarks: arguments.Parsers, name: str, text: str) -> None:
+    known = parameters_of(RetrievalConfig)
+    parser = benchmarks.add_parser(
+        name,
+        help=text,
+        description=f"{text}. Memories and answers are kept in the output folder, so that an interrupted run goes on "
+        "where it was and the next one asks only what is new.",
     )
-    navqa.add_argument("folder", type=arguments.path, metavar="DIR", help="with data.csv and SEQ/qa_unfilled.json")
-    navqa.add_argument(
-        "--captions", type=arguments.path, required=True, metavar="DIR", help="with a caption file in each folder SEQ"
+    parser.add_argument("folder", type=arguments.path, metavar="DIR", help=LAYOUTS[name])
+    if name != "egolife":
+        parser.add_argument(
+            "--captions",
+            type=arguments.path,
+            required=name == "navqa",
+            metavar="DIR",
+            help="caption files, " + ("one in each folder SEQ" if name == "navqa" else "in the place of pictures"),
+        )
+    parser.add_argument(
+        "--out",
+        type=arguments.path,
+        default=Path(f"eval_{name}"),
+        metavar="DIR",
+        help=f"memories, answers, figures, report (default: eval_{name})",
     )
-    navqa.add_argument("--out", type=arguments.path, required=True, metavar="DIR", help="memories, figures, report")
-    navqa.add_argument(
+    parser.add_argument(
         "--preset",
         action="append",
         choices=[*(known["preset"].choices), "all"],
         help="how keyframes are found; may be given again; all for every preset (default: hybrid)",
     )
-    navqa.add_argument(
-        "--answerer", choices=known["answerer"].choices, default=known["answerer"].default, help=known["answerer"].doc
+    parser.add_argument(
+        "--ablations",
+        action="store_true",
+        help="also VL-KnG's F and CwGR, and hybrid with each channel alone and with each left out",
     )
-    navqa.add_argument("--server-url", default=known["server_url"].default, metavar="URL", help=known["server_url"].doc)
-    navqa.add_argument("--model", default=known["model"].default, metavar="NAME", help=known["model"].doc)
-    arguments.add_text_encoder(navqa)
-    navqa.set_defaults(run=run)
+    parser.add_argument(
+        "--answerer", choices=known["answerer"].choices, help=f"{known['answerer'].doc} (with --llm: llm)"
+    )
+    parser.add_argument("--llm", metavar="NAME", help="language model that answers, as the server knows it")
+    parser.add_argument("--server-url", metavar="URL", help=known["server_url"].doc)
+    parser.add_argument("--judge", metavar="NAME", help="language model that marks answers in words (LLM-Match)")
+    parser.add_argument("--judge-url", metavar="URL", help="its server (default: --server-url)")
+    parser.add_argument("--limit", type=int, metavar="N", help="ask only the first N questions of each recording")
+    arguments.add_text_encoder(parser)
+    add_parameters(parser)
+    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Score NaVQA."""
+    """Score a benchmark."""
     from vlkng_ros.cli.progress import progress
-    from vlkng_ros.evaluation.navqa import read_navqa
-    from vlkng_ros.evaluation.navqa_run import memory_of
-    from vlkng_ros.evaluation.navqa_run import run as ask_all
+    from vlkng_ros.evaluation.ablations import configurations
+    from vlkng_ros.evaluation.remembering import remember
     from vlkng_ros.evaluation.report import table, write_report
+    from vlkng_ros.evaluation.running import ask_all, log_of
     from vlkng_ros.evaluation.scores import Judged, figures
-    from vlkng_ros.memory import open_encoder
-    from vlkng_ros.memory.association.proximity import ProximityAssociator
+    from vlkng_ros.memory.association.registry import associator_names, open_associator
+    from vlkng_ros.perception.base import open_backend
 
-    presets = list(dict.fromkeys(args.preset or ["hybrid"]))
+    config = _config(args)
+    presets = list(dict.fromkeys(args.preset or [config.retrieval.preset]))
     if "all" in presets:
         presets = list(parameters_of(RetrievalConfig)["preset"].choices)
-    configs = {
-        preset: RetrievalConfig(preset=preset, answerer=args.answerer, server_url=args.server_url, model=args.model)
-        for preset in presets
+    runs = configurations(config.retrieval, presets, ablations=args.ablations)
+    recordings = _recordings(args)
+    models = _models(args, config)
+    logs = {
+        label: (chosen, log_of(args.out, label, chosen, args.benchmark, args.judge or ""))
+        for label, chosen in runs.items()
     }
-    drives = read_navqa(args.folder, args.captions)
-    encoder = open_encoder(args.text_encoder)
-    runs: dict[str, list[Judged]] = {preset: [] for preset in presets}
-    for drive in drives:
-        with progress(f"remember sequence {drive.name}", len(drive.frames), "frames") as advance:
-            path = memory_of(drive, args.out / "memories", encoder, (ProximityAssociator(),), advance)
-        with progress(f"ask sequence {drive.name}", len(drive.questions) * len(configs), "questions") as advance:
-            for preset, judged in ask_all(drive, path, encoder, configs, advance).items():
-                runs[preset] += judged
-    print(table({preset: figures(judged) for preset, judged in runs.items()}))
-    print(f"\n{write_report(args.out, runs, f'NaVQA, {len(drives)} sequences, answerer {args.answerer}')}")
+    associators = [open_associator(config.association, name) for name in associator_names()]
+    backend = None if config.perception.backend == "none" else lambda: open_backend(config.perception)
+    results: dict[str, list[Judged]] = {label: [] for label in runs}
+    for recording in recordings:
+        with progress(f"remember {recording.name}", len(recording.frames), "frames") as advance:
+            path = remember(recording, args.out / "memories", models.encoder, associators, advance, backend)
+        with progress(f"ask {recording.name}", len(recording.questions) * len(runs), "questions") as advance:
+            for label, judged in ask_all(recording, path, models, logs, advance).items():
+                results[label] += judged
+    print(table({label: figures(judged) for label, judged in results.items()}))
+    title = f"{BENCHMARKS[args.benchmark].partition(':')[0]}, {len(recordings)} recordings"
+    print(f"\n{write_report(args.out, results, f'{title}, answerer {config.retrieval.answerer}')}")
     return 0
+
+
+def _config(args: argparse.Namespace) -> EvaluationConfig:
+    named = {
+        "retrieval.answerer": args.answerer or ("llm" if args.llm else None),
+        "retrieval.model": args.llm,
+        "retrieval.server_url": args.server_url,
+        "association.text_encoder": None if args.text_encoder == "auto" else args.text_encoder,
+    }
+    return read_parameters(EvaluationConfig, args, named, node="query_node")
+
+
+def _recordings(args: argparse.Namespace) -> list[Recording]:
+    if args.benchmark == "navqa":
+        from vlkng_ros.evaluation.navqa import read_navqa
+
+        found = read_navqa(args.folder, args.captions)
+    elif args.benchmark == "openeqa":
+        from vlkng_ros.evaluation.openeqa import read_openeqa
+
+        found = read_openeqa(args.folder, args.captions)
+    elif args.benchmark == "walkieknowledge":
+        from vlkng_ros.evaluation.walkieknowledge import read_walkieknowledge
+
+        found = read_walkieknowledge(args.folder, args.captions)
+    else:
+        from vlkng_ros.evaluation.egolife import read_egolife
+
+        found = read_egolife(args.folder)
+    if args.limit is None:
+        return found
+    if args.limit < 1:
+        raise InvalidInputError(f"--limit {args.limit}: at least 1 question must be asked")
+    return [replace(recording, questions=recording.questions[: args.limit]) for recording in found]
+
+
+def _models(args: argparse.Namespace, config: EvaluationConfig) -> Models:
+    from vlkng_ros.answering.language_model import open_chat
+    from vlkng_ros.evaluation.running import Models
+    from vlkng_ros.evaluation.text_answers import Judge
+    from vlkng_ros.memory import open_encoder
+
+    retrieval = config.retrieval
+    chat = None if retrieval.answerer == "extractive" else open_chat(retrieval)
+    judge = None
+    if args.judge:
+        url = args.judge_url or retrieval.server_url
+        judge = Judge(open_chat(replace(retrieval, model=args.judge, server_url=url)), retrieval.prompts)
+    return Models(open_encoder(config.association.text_encoder), chat, judge)

@@ -11,7 +11,6 @@ import datetime as dt
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -19,38 +18,13 @@ import numpy as np
 
 from vlkng_ros.bags.caption_file import CaptionedFrame, read_captions
 from vlkng_ros.errors import InvalidInputError
+from vlkng_ros.evaluation.benchmark import Asked, RecordedFrame, Recording
 from vlkng_ros.types import NS_PER_S, AnswerKind, Vec3
 
 ZONE = "America/Los_Angeles"
-LENGTHS = ("SHORT", "MEDIUM", "LONG")
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A question with its truth: a position in metres, minutes ago, minutes, a bool or a text, by kind."""
-
-    question_id: str
-    sequence: str
-    text: str
-    kind: AnswerKind
-    length: str
-    since_ns: int
-    as_of_ns: int
-    position_m: Vec3
-    truth: Vec3 | float | bool | str
-
-
-@dataclass(frozen=True, slots=True)
-class Drive:
-    """A drive: its captions and its questions."""
-
-    name: str
-    captions: Path
-    frames: Sequence[CaptionedFrame]
-    questions: tuple[Asked, ...]
-
-
-def read_navqa(folder: Path, captions: Path) -> list[Drive]:
+def read_navqa(folder: Path, captions: Path) -> list[Recording]:
     """Every sequence of a NaVQA folder for which there are captions.
 
     Args:
@@ -61,7 +35,7 @@ def read_navqa(folder: Path, captions: Path) -> list[Drive]:
         InvalidInputError: the folder is not in that layout, or no sequence has captions.
     """
     rows = _rows(folder / "data.csv")
-    found: list[Drive] = []
+    found: list[Recording] = []
     for name in sorted({row["sequence"] for row in rows}):
         files = sorted((captions / name).glob("*.json"))
         if not files:
@@ -69,7 +43,8 @@ def read_navqa(folder: Path, captions: Path) -> list[Drive]:
         frames = read_captions(files[0])
         windows = _windows(folder / name / "qa_unfilled.json")
         asked = tuple(_questions([row for row in rows if row["sequence"] == name], windows, frames))
-        found.append(Drive(name, files[0], frames, asked))
+        recorded = [RecordedFrame(f.stamp_ns, f.pose, f.perception) for f in frames]
+        found.append(Recording(name, recorded, asked))
     if not found:
         raise InvalidInputError(f"{captions}: holds no captions of any sequence in {folder / 'data.csv'}")
     return found
@@ -126,7 +101,9 @@ def _questions(
         kind = AnswerKind(row["type"].strip().lower() or "text")
         here = frames[max(0, int(np.searchsorted(stamps, as_of_ns, side="right")) - 1)].pose.position_m
         truth = _truth(kind, row, as_of_ns, stamps, frames)
-        yield Asked(row["id"], row["sequence"], row["question"], kind, length, since_ns, as_of_ns, here, truth)
+        yield Asked(
+            row["id"], row["sequence"], row["question"], kind, since_ns, as_of_ns, truth, length=length, position_m=here
+        )
 
 
 def _truth(

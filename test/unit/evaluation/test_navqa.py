@@ -1,15 +1,12 @@
 import csv
 import json
-import math
 from pathlib import Path
 
 import pytest
 
 from vlkng_ros.cli import main
 from vlkng_ros.errors import InvalidInputError
-from vlkng_ros.evaluation.navqa import Asked, read_navqa
-from vlkng_ros.evaluation.scores import Judged, figures, judge, reliability
-from vlkng_ros.types import Answer, AnswerKind, AnswerStatus, Pose
+from vlkng_ros.evaluation.navqa import read_navqa
 
 START = 1_673_884_800  # 2023-01-16 08:00:00 in Los Angeles
 HEADER = ["UUID", "Seq ID", "Question", "Timestamp \nwith answer", "Type \n(binary, position)", "Text answer",
@@ -70,50 +67,6 @@ def test_what_is_not_the_layout_is_named(published: Path, tmp_path: Path) -> Non
         read_navqa(published / "raw", published / "captions")
 
 
-def asked(kind: AnswerKind, truth: object) -> Asked:
-    return Asked("q", "7", "?", kind, "SHORT", 0, 600 * 10**9, (10.0, 0.0, 0.0), truth)  # type: ignore[arg-type]
-
-
-def answer(kind: AnswerKind, value: object, confidence: float = 0.9) -> Answer:
-    status = AnswerStatus.OK if value is not None else AnswerStatus.NOT_FOUND
-    return Answer(status, "", kind, "", value, confidence, timings_ms={"total": 4.0})  # type: ignore[arg-type]
-
-
-def judged(kind: AnswerKind, truth: object, given: Answer) -> Judged:
-    found = judge(asked(kind, truth), given)
-    assert found is not None
-    return found
-
-
-def test_errors_are_metres_minutes_or_right_and_wrong() -> None:
-    place = AnswerKind.POSITION
-    assert judged(place, (3.0, 4.0, 9.0), answer(place, Pose.planar("map", 0, 0))).error == pytest.approx(5.0)
-    assert judged(AnswerKind.TIME, 4.0, answer(AnswerKind.TIME, 300 * 10**9)).error == pytest.approx(1.0)
-    assert judged(AnswerKind.DURATION, 1.5, answer(AnswerKind.DURATION, 60.0)).error == pytest.approx(0.5)
-    assert judged(AnswerKind.BINARY, True, answer(AnswerKind.BINARY, False)).error == 1.0
-    assert judge(asked(AnswerKind.TEXT, "red"), answer(AnswerKind.TEXT, "red")) is None
-
-
-def test_no_answer_counts_as_here_and_now() -> None:
-    nowhere = judged(AnswerKind.POSITION, (3.0, 0.0, 0.0), answer(AnswerKind.POSITION, None))
-    assert (nowhere.error, nowhere.in_kind) == (pytest.approx(7.0), False)
-    assert judged(AnswerKind.TIME, 4.0, answer(AnswerKind.TIME, None)).error == pytest.approx(4.0)
-    # One value too many: a yes to a question of place is no place.
-    assert judged(AnswerKind.POSITION, (3.0, 0.0, 0.0), answer(AnswerKind.BINARY, True)).in_kind is False
-
-
-def test_figures_and_reliability() -> None:
-    yes = judged(AnswerKind.BINARY, True, answer(AnswerKind.BINARY, True, 0.9))
-    no = judged(AnswerKind.BINARY, False, answer(AnswerKind.BINARY, True, 0.7))
-    found = figures([yes, yes, yes, no])
-    assert (found["yes_no_accuracy"], found["yes_no_balanced"]) == (0.75, 0.5)
-    assert (found["position_mean_m"], found["ms_p50"]) == (None, 4.0)
-    ((low, wrong, one), (high, right, three)) = reliability([yes, yes, yes, no])
-    assert (low, wrong, one) == (pytest.approx(0.7), 0.0, 1)
-    assert (high, right, three) == (pytest.approx(0.9), 1.0, 3)
-    assert all(not math.isnan(n) for n in (low, high))
-
-
 def test_the_command_prints_one_table_and_writes_the_report(
     published: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -123,13 +76,16 @@ def test_the_command_prints_one_table_and_writes_the_report(
     assert main(command) == 0
     printed = capsys.readouterr().out
     assert "| figure | hybrid | egograph |" in printed
-    assert "| position_within_15m | 1.0 | 1.0 |" in printed
-    numbers = json.loads((out / "figures.json").read_text())
-    assert numbers["hybrid"]["questions"] == 5
-    assert numbers["hybrid"]["yes_no_accuracy"] == 1.0
+    assert "| position_within_15m | 1 | 1 |" in printed
+    assert "multiple_choice" not in printed
+    numbers = json.loads((out / "figures.json").read_text())["hybrid"]["figures"]
+    assert (numbers["questions"], numbers["text_n"]) == (6, 1)
+    assert numbers["yes_no_accuracy"] == 1.0
     report = (out / "report.md").read_text()
     assert "## Reliability" in report
-    # Run again, the memory is taken as it is.
-    before = (out / "memories" / "7.db").read_bytes()
+    # Run again, memory and answers are taken as they are.
+    kept = [out / "memories" / "7.db", out / "answers" / "egograph.jsonl"]
+    before = [path.read_bytes() for path in kept]
     assert main(command) == 0
-    assert (out / "memories" / "7.db").read_bytes() == before
+    assert capsys.readouterr().out == printed
+    assert [path.read_bytes() for path in kept] == before
