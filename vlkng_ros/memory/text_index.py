@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from vlkng_ros.memory.column import Column
 from vlkng_ros.memory.dense_index import DenseIndex
+from vlkng_ros.memory.postings import PostingLists, Postings
 from vlkng_ros.memory.statements import statement
 from vlkng_ros.memory.words import near_spellings
 from vlkng_ros.types import FloatArray
@@ -27,8 +27,6 @@ from vlkng_ros.types import FloatArray
 K1 = 0.4
 """Term frequency saturates at once: a caption that says "tree" twice has not seen more trees."""
 B = 0.75
-SHORT = 3
-"""Words of a text that is little more than its label."""
 
 
 class MentionRow(NamedTuple):
@@ -39,9 +37,9 @@ class MentionRow(NamedTuple):
     caption: bool
 
 
+_VECTORS_AT_ONCE = 4096
 MASKED = 131_072
 """Mentions of a window up to which its texts are marked one by one."""
-_NONE: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
 
 
 class Cut(NamedTuple):
@@ -57,19 +55,6 @@ class Cut(NamedTuple):
     def frames(self) -> int:
         """Number of keyframes."""
         return self.last - self.first
-
-
-class Postings(NamedTuple):
-    """Texts known at a cut that mention a term."""
-
-    slots: NDArray[np.int32]
-    """Ascending: every one of them."""
-    counts: NDArray[np.int32]
-    """How often each says it."""
-    short: NDArray[np.int32]
-    """Those of at most ``SHORT`` words: labels, which say little else."""
-    denied: NDArray[np.int32]
-    """Texts that say there is none."""
 
 
 class TextIndex:
@@ -91,13 +76,7 @@ class TextIndex:
         self._lengths = array("d", [0.0])
         """Lengths of texts summed up to each slot: the mean length of a prefix is one subtraction."""
         self._far = array("b")
-        self._term_ids: dict[str, int] = {}
-        self._by_initial: dict[str, list[str]] = {}
-        self._first_slot: list[int] = []
-        self._postings: list[array[int]] = []
-        self._counts: list[array[int]] = []
-        self._short: dict[int, array[int]] = {}
-        self._denied: dict[int, array[int]] = {}
+        self._terms = PostingLists()
         self._mention_slots = Column(np.int32)
         self._mention_frames = Column(np.int32)
         self._mention_caption = Column(np.bool_)
@@ -130,69 +109,75 @@ class TextIndex:
         self._frame_of.update(zip(keyframe_ids.tolist(), range(base, len(self.keyframe_ids)), strict=True))
 
     def add_mentions(self, mentions: Iterable[MentionRow], texts: Mapping[int, tuple[str, FloatArray | None]]) -> None:
+        """Add what was said of keyframes, row by row; see ``add_columns``."""
+        rows = list(mentions)
+        keyframes, said, captions = (np.array([row[i] for row in rows], dtype=np.int64) for i in range(3))
+        self.add_columns(keyframes, said, captions, texts)
+
+    def add_columns(
+        self,
+        keyframe_ids: NDArray[np.int64],
+        text_ids: NDArray[np.int64],
+        captions: NDArray[np.integer[Any]],
+        texts: Mapping[int, tuple[str, FloatArray | None]],
+    ) -> None:
         """Add what was said of keyframes.
 
         Args:
-            mentions: of frames held, in order of time and none before ``last_mentioned``; slots follow this order.
-            texts: text and vector by text id, of every id that ``mentions`` names for the first time.
+            keyframe_ids: of frames held, in order of time and none before ``last_mentioned``, shape ``(n,)``.
+            text_ids: what was said of each; slots follow the order of first mention.
+            captions: whether in a caption.
+            texts: text and vector by text id, of every id that is named for the first time.
+
+        Raises:
+            ValueError: a keyframe comes before one that was mentioned already.
         """
-        slots, frames, captions = array("i"), array("i"), array("b")
-        new: list[FloatArray | None] = []
-        last = self.last_mentioned
-        for row in mentions:
-            frame = self._frame_of[row.keyframe_id]
-            if frame < last:
-                raise ValueError(f"keyframe {row.keyframe_id} comes before the last one mentioned")
-            last = frame
-            slot = self._slot_of.get(row.text_id)
+        if not len(keyframe_ids):
+            return
+        frames = np.fromiter(map(self._frame_of.__getitem__, keyframe_ids.tolist()), np.int32, len(keyframe_ids))
+        before = np.concatenate([[self.last_mentioned], frames[:-1]])
+        if (frames < before).any():
+            early = keyframe_ids[int(np.argmax(frames < before))]
+            raise ValueError(f"keyframe {early} comes before the last one mentioned")
+        distinct, first, inverse = np.unique(text_ids, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        slots = np.zeros(len(distinct), dtype=np.int32)
+        new: list[int] = []
+        for place, text_id in zip(order.tolist(), distinct[order].tolist(), strict=True):
+            slot = self._slot_of.get(text_id)
             if slot is None:
-                text, vector = texts[row.text_id]
-                slot = self._add(row.text_id, text, int(self.stamps_ns[frame]))
-                new.append(vector)
-            slots.append(slot)
-            frames.append(frame)
-            captions.append(row.caption)
-        if self.dense is not None and new:
-            rows = np.zeros((len(new), self.dense.dimensions), dtype=np.float32)
-            for i, vector in enumerate(new):
-                if vector is not None:
-                    rows[i] = vector
-            self.dense.append(rows)
-        self._mention_slots.extend(np.asarray(slots, dtype=np.int32))
-        self._mention_frames.extend(np.asarray(frames, dtype=np.int32))
-        self._mention_caption.extend(np.asarray(captions, dtype=np.bool_))
+                slot = self._slot_of[text_id] = len(self._slot_of)
+                new.append(place)
+            slots[place] = slot
+        if new:
+            self._add_texts(distinct[new], self.stamps_ns[frames[first[new]]], texts)
+        self._mention_slots.extend(slots[inverse])
+        self._mention_frames.extend(frames)
+        self._mention_caption.extend(captions.astype(np.bool_))
         if len(self._mention_slots) - self._inverted > max(16_384, self._inverted // 8):
             self._invert()
 
-    def _add(self, text_id: int, text: str, first_ns: int) -> int:
-        slot = len(self.texts)
-        found = statement(text)
-        self._slot_of[text_id] = slot
-        self._text_ids.append(text_id)
-        self.texts.append(text)
-        self.terms_of.append(found.said)
-        self._first_ns.append(first_ns)
-        self._lengths.append(self._lengths[-1] + max(1, len(found.said)))
-        self._far.append(found.far)
-        for term, count in Counter(found.said).items():
-            number = self._term(term, slot)
-            self._postings[number].append(slot)
-            self._counts[number].append(count)
-            if len(found.said) <= SHORT:
-                self._short.setdefault(number, array("i")).append(slot)
-        for term in sorted(found.denied):
-            self._denied.setdefault(self._term(term, slot), array("i")).append(slot)
-        return slot
-
-    def _term(self, term: str, slot: int) -> int:
-        number = self._term_ids.get(term)
-        if number is None:
-            number = self._term_ids[term] = len(self._postings)
-            self._by_initial.setdefault(term[:1], []).append(term)
-            self._postings.append(array("i"))
-            self._counts.append(array("i"))
-            self._first_slot.append(slot)
-        return number
+    def _add_texts(
+        self,
+        text_ids: NDArray[np.int64],
+        first_ns: NDArray[np.int64],
+        texts: Mapping[int, tuple[str, FloatArray | None]],
+    ) -> None:
+        held = [texts[text_id] for text_id in text_ids.tolist()]
+        statements = [statement(text) for text, _ in held]
+        self._terms.append(len(self.texts), statements)
+        self._text_ids.extend(text_ids.tolist())
+        self.texts += [text for text, _ in held]
+        self.terms_of += [found.said for found in statements]
+        self._first_ns.extend(first_ns.tolist())
+        self._far.extend([found.far for found in statements])
+        for found in statements:
+            self._lengths.append(self._lengths[-1] + max(1, len(found.said)))
+        if self.dense is not None:
+            nothing = np.zeros(self.dense.dimensions, dtype=np.float32)
+            for start in range(0, len(held), _VECTORS_AT_ONCE):
+                part = held[start : start + _VECTORS_AT_ONCE]
+                self.dense.append(np.stack([nothing if vector is None else vector for _, vector in part]))
 
     def _invert(self) -> None:
         slots = self._mention_slots.view().astype(np.int64)
@@ -221,30 +206,19 @@ class TextIndex:
 
     def postings(self, term: str, cut: Cut) -> Postings:
         """Texts known at the cut that mention a term; copies, safe to keep."""
-        number = self._term_ids.get(term)
-        if number is None or self._first_slot[number] >= cut.slots:
-            return Postings(_NONE, _NONE, _NONE, _NONE)
-        slots = _below(self._postings[number], cut.slots)
-        counts = np.frombuffer(self._counts[number], dtype=np.int32)[: len(slots)].copy()
-        return Postings(
-            slots, counts, _below(self._short.get(number), cut.slots), _below(self._denied.get(number), cut.slots)
-        )
+        return self._terms.of(term, cut.slots)
 
     def document_frequency(self, term: str, cut: Cut) -> int:
         """Number of texts known at the cut that mention a term."""
-        number = self._term_ids.get(term)
-        if number is None or self._first_slot[number] >= cut.slots:
-            return 0
-        return int(np.searchsorted(np.frombuffer(self._postings[number], dtype=np.int32), cut.slots))
+        return self._terms.document_frequency(term, cut.slots)
 
     def knows(self, term: str, cut: Cut) -> bool:
         """Whether the term was said by then."""
-        number = self._term_ids.get(term)
-        return number is not None and self._first_slot[number] < cut.slots
+        return self._terms.knows(term, cut.slots)
 
     def spellings(self, term: str, cut: Cut) -> tuple[str, ...]:
         """Terms known at the cut that this one, which is not, may be a misspelling of; the most frequent first."""
-        known = (t for t in self._by_initial.get(term[:1], ()) if self._first_slot[self._term_ids[t]] < cut.slots)
+        known = self._terms.terms_with_initial(term[:1], cut.slots)
         return tuple(sorted(near_spellings(term, known), key=lambda t: (-self.document_frequency(t, cut), t))[:4])
 
     def idf(self, document_frequency: int, cut: Cut) -> float:
@@ -372,11 +346,3 @@ class TextIndex:
     def slot_of(self, text_id: int) -> int | None:
         """Slot of a stored text, or None where no keyframe mentions it."""
         return self._slot_of.get(text_id)
-
-
-def _below(slots: array[int] | None, limit: int) -> NDArray[np.int32]:
-    """The slots below a limit, copied: a view would keep the array from growing."""
-    if slots is None:
-        return _NONE
-    view = np.frombuffer(slots, dtype=np.int32)
-    return np.array(view[: int(np.searchsorted(view, limit))], dtype=np.int32)

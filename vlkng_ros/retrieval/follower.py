@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vlkng_ros.memory import Changes, MemoryReader
-from vlkng_ros.memory.text_index import MentionRow, TextIndex
+from vlkng_ros.memory.rows import ROLES, MentionTable
+from vlkng_ros.memory.text_index import TextIndex
 from vlkng_ros.types import FloatArray
+
+CAPTION = ROLES.index("caption")
 
 
 class IndexFollower:
@@ -56,28 +59,30 @@ class IndexFollower:
 
     def _take_mentions(self, keyframe_ids: Sequence[int]) -> bool:
         """Whether what was said of changed keyframes could be appended."""
-        said: dict[int, list[MentionRow]] = {}
-        for mention in self._reader.mentions(keyframe_ids=keyframe_ids):
-            row = MentionRow(mention.keyframe_id, mention.text_id, mention.role == "caption")
-            said.setdefault(mention.keyframe_id, []).append(row)
+        said = self._reader.mention_table(keyframe_ids=keyframe_ids)
+        # Rows come by keyframe, in the order asked for, so each keyframe's are one stretch of the columns.
+        ids, starts, counts = np.unique(said.keyframe_ids, return_index=True, return_counts=True)
+        stretches = {
+            number: (start, start + count)
+            for number, start, count in zip(ids.tolist(), starts.tolist(), counts.tolist(), strict=True)
+        }
         last = self.index.last_mentioned
-        new: list[tuple[int, list[MentionRow]]] = []
+        new: list[tuple[int, int, int]] = []
         for keyframe_id in keyframe_ids:
             frame = self.index.frame_of(keyframe_id)
-            rows = said.get(keyframe_id, [])
             if frame is None:
                 return False
+            start, end = stretches.get(keyframe_id, (0, 0))
             known = self.index.texts_of(frame)
             if len(known):
-                if [self.index.slot_of(row.text_id) for row in rows] != known.tolist():
+                if [self.index.slot_of(text_id) for text_id in said.text_ids[start:end].tolist()] != known.tolist():
                     return False
-            elif rows and frame < last:
+            elif end > start and frame < last:
                 return False
-            elif rows:
-                new.append((frame, rows))
-        self._load_texts()
-        new.sort(key=lambda item: item[0])
-        self._append([row for _, rows in new for row in rows])
+            elif end > start:
+                new.append((frame, start, end))
+        new.sort()
+        self._append(said, np.concatenate([np.zeros(0, dtype=np.intp), *(np.arange(a, b) for _, a, b in new)]))
         return True
 
     def _rebuilt(self) -> TextIndex:
@@ -86,23 +91,27 @@ class IndexFollower:
         index = self.index = TextIndex(self._dimensions)
         index.add_frames(table.ids.copy(), table.stamps_ns.copy())
         self._texts, self._last_text = {}, 0
-        frames: list[tuple[int, MentionRow]] = []
-        for mention in self._reader.mentions():
-            frame = index.frame_of(mention.keyframe_id)
-            if frame is not None:
-                frames.append((frame, MentionRow(mention.keyframe_id, mention.text_id, mention.role == "caption")))
-        if any(a[0] > b[0] for a, b in itertools.pairwise(frames)):
-            frames.sort(key=lambda item: item[0])
-        self._load_texts()
-        self._append([row for _, row in frames])
+        if not len(table):
+            return index
+        said = self._reader.mention_table()
+        # By place in time; what was committed since the last refresh is taken over by the next.
+        order = np.argsort(table.ids, kind="stable")
+        at = np.searchsorted(table.ids[order], said.keyframe_ids)
+        at[at == len(order)] = 0
+        known = np.flatnonzero(table.ids[order][at] == said.keyframe_ids)
+        frames = order[at[known]]
+        if len(frames) and (np.diff(frames) < 0).any():
+            known = known[np.argsort(frames, kind="stable")]
+        self._append(said, known)
         return index
 
-    def _append(self, rows: list[MentionRow]) -> None:
-        self.index.add_mentions(rows, self._texts)
-        for text_id in {row.text_id for row in rows}:
-            self._texts.pop(text_id, None)
-
-    def _load_texts(self) -> None:
+    def _append(self, said: MentionTable, rows: NDArray[np.intp]) -> None:
+        """Put these rows of some mentions behind what the index holds."""
         for stored in self._reader.texts(self._last_text):
             self._texts[stored.text_id] = (stored.text, stored.vector)
             self._last_text = stored.text_id
+        text_ids = said.text_ids[rows]
+        captions = said.roles[rows] == CAPTION
+        self.index.add_columns(said.keyframe_ids[rows], text_ids, captions, self._texts)
+        for text_id in set(text_ids.tolist()):
+            self._texts.pop(text_id, None)
