@@ -61,6 +61,8 @@ class MemoryBuilder:
         self.counts: Counter[str] = Counter()
         """``stored``, ``described``, ``failed``, ``deferred`` (described later), ``retried``."""
         self.last_error = ""
+        self.held_up_by = ""
+        """Why nothing is being described, and is tried again; empty while all is well."""
         self.last_latency_s = 0.0
         """How long the model took for the last frame, waiting in line included."""
         self._writer = writer
@@ -252,6 +254,7 @@ class MemoryBuilder:
         self._attempts.pop(keyframe_id, None)
         self._depths.pop(keyframe_id, None)
         self.counts["described"] += 1
+        self.held_up_by = ""
         return keyframe_id
 
     def _with_depth(self, frame: Frame, perception: Perception) -> Perception:
@@ -278,11 +281,12 @@ class MemoryBuilder:
         self._queue.appendleft(frame)
 
     def _pause(self, error: VlkngError) -> None:
-        self.last_error = str(error)
+        self.last_error = self.held_up_by = str(error)
         self._retry_at_s = self._clock() + RETRY_S
 
     def _fail(self, keyframe_id: int, reason: str) -> None:
         self.counts["failed"] += 1
+        self.held_up_by = ""
         self.last_error = f"keyframe {keyframe_id}: {reason}"
         self._attempts.pop(keyframe_id, None)
         self._depths.pop(keyframe_id, None)

@@ -208,6 +208,8 @@ class PoseBuffer:
 
     def _without_any_pose(self, stamp_ns: int, over: bool) -> Lookup:
         reason = f"no pose received on {self.pose_topic}"
+        if self.last_problem.startswith(self.pose_topic):
+            reason = f"no usable pose received ({self.last_problem})"
         oldest = self._odometry.oldest_ns
         if self._config.use_odometry and oldest is not None and oldest <= stamp_ns:
             # The first pose, whenever it comes, can be carried back to this image.

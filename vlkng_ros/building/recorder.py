@@ -57,6 +57,8 @@ class KeyframeRecorder(Generic[T]):
         """Frames by why they were not stored: ``image`` (not usable), ``blurred``, ``store`` (disk); depth images not
         usable: ``depth``; ``sessions``; keyframes whose pose a later one made better: ``settled``."""
         self.last_error = ""
+        self.store_error = ""
+        """Why keyframes cannot be stored now; empty while they can."""
         self.last_keyframe: Keyframe | None = None
         self._intrinsics: dict[str, Intrinsics | None] = {}
         self._config = config
@@ -135,7 +137,9 @@ class KeyframeRecorder(Generic[T]):
             keyframe = self.builder.add(capture, image, depth_m)
         except (MemoryFileError, InvalidInputError) as error:
             self._note("store", error)
+            self.store_error = str(error)
             return
+        self.store_error = ""
         self.selector.accept(selected)
         self.last_keyframe = keyframe
         self._map.drive.add_keyframe(keyframe.keyframe_id, keyframe.stamp_ns, base, mount)

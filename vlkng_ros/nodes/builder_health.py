@@ -48,12 +48,23 @@ class BuilderHealth:
         now_s = time.monotonic()
         found = [*self._about_images(now_s), *self._about_poses(now_s), *self._about_drops(now_s)]
         recorder, builder = self._recorder, self._recorder.builder
-        if self._rose("store", recorder.counts["store"], now_s):
-            found.insert(0, Problem("store", f"keyframes cannot be stored: {recorder.last_error}", Level.ERROR))
+        lost = recorder.counts["store"]
+        recent = self._rose("store", lost, now_s)
+        if recorder.store_error:
+            text = f"keyframes cannot be stored, {lost} frames lost so far: {recorder.store_error}"
+            found.insert(0, Problem("store", text, Level.ERROR))
+        elif recent:
+            found.append(
+                Problem("stored_again", f"keyframes are stored again; {lost} frames could not be and are lost")
+            )
         if self._rose("image", recorder.counts["image"], now_s):
             found.append(Problem("image", f"{recorder.counts['image']} images not usable: {recorder.last_error}"))
-        if self._rose("failed", builder.counts["failed"] + builder.counts["retried"], now_s):
-            found.append(Problem("perception", f"{builder.counts['failed']} not described: {builder.last_error}"))
+        if builder.held_up_by:
+            text = f"keyframes wait for their description, which is tried again: {builder.held_up_by}"
+            found.append(Problem("perception", text))
+        if self._rose("failed", builder.counts["failed"], now_s):
+            text = f"{builder.counts['failed']} keyframes could not be described: {builder.last_error}"
+            found.append(Problem("failed", text))
         if self._worker is not None and not self._worker.ready:
             text = f"the model is not running: {self._worker.last_error or 'it is starting'}"
             found.append(Problem("model", text, Level.ERROR))
@@ -96,6 +107,8 @@ class BuilderHealth:
         for_s = now_s - self._pose_missing_since_s
         if for_s < SILENT_S:
             return found
+        if selector.buffer.last_problem in selector.waiting_for:
+            found.clear()
         text = f"{selector.waiting_for} for {for_s:.0f} s; {selector.waiting} images waiting, {lost} dropped"
         if self._poses is not None:
             silent = [s for s in self._poses.subscriptions if not s.received and s.topic in selector.waiting_for]
@@ -145,6 +158,7 @@ class BuilderHealth:
         for name in ("no_pose", "dropped_waiting", "thinned", "duplicate", "out_of_order", "stragglers", "not_moved"):
             if selector.counts[name]:
                 facts[f"frames: {name}"] = selector.counts[name]
-        facts |= {f"frames: {name}": count for name, count in sorted(recorder.counts.items()) if count}
+        names = {"store": "lost, not stored"}
+        facts |= {f"frames: {names.get(name, name)}": n for name, n in sorted(recorder.counts.items()) if n}
         facts |= {f"poses: {reason}": count for reason, count in sorted(selector.buffer.refused.items())}
         return facts

@@ -189,6 +189,17 @@ def test_without_any_pose_the_reason_names_the_topic():
     assert poses.lookup(seconds(10), waited_s=2.0) == Never("no pose received on /pose")
 
 
+def test_where_every_pose_was_refused_the_reason_is_why():
+    poses = buffer(use_odometry=False)
+    poses.add_pose(seconds(9), Pose.planar("odom", 0, 0))
+    assert poses.lookup(seconds(10)) == NotYet(
+        "no usable pose received (/pose: pose in frame 'odom', not in 'map'; remap the pose topic or set "
+        "robot.map_frame)"
+    )
+    poses.refuse("not_a_pose", "/odom: pose in 'odom': holds NaN")
+    assert poses.lookup(seconds(10)) == NotYet("no pose received on /pose")
+
+
 def test_images_before_the_first_pose_are_placed_by_carrying_it_back():
     drive = CircleDrive()
     poses = buffer()

@@ -1,0 +1,91 @@
+"""What the builder's status says while something is wrong, and after it was mended."""
+
+from types import SimpleNamespace
+
+from test_recorder import Recording
+
+from vlkng_ros.building.health import Durations, Level, Rate
+from vlkng_ros.building.inbox import Event, Inbox
+from vlkng_ros.nodes.builder_health import RECENT_S, BuilderHealth
+from vlkng_ros.types import Pose
+
+
+def camera():
+    topic = SimpleNamespace(topic="/image", received=1, delays=Durations(), why_silent=lambda: "nobody publishes it")
+    rate = Rate()
+    rate.silent_s = lambda now_s, since_s: 0.0
+    return SimpleNamespace(image=topic, camera_info=topic, depth=None, rate=rate, callback_cpu=Durations())
+
+
+class Clock:
+    def __init__(self, monkeypatch):
+        self.now_s = 1000.0
+        monkeypatch.setattr("vlkng_ros.nodes.builder_health.time", SimpleNamespace(monotonic=lambda: self.now_s))
+
+
+def texts(health):
+    return [(problem.level, problem.text) for problem in health.problems()]
+
+
+def test_a_disk_that_has_space_again_is_no_error_any_more_and_lost_frames_stay_counted(monkeypatch):
+    clock, run = Clock(monkeypatch), Recording()
+    health = BuilderHealth(run.recorder, Inbox(), [camera()], None, None)
+    run.memory.full = True
+    for i in range(3):
+        run.pose(10 + i, i)
+        run.frame(10 + i)
+    assert texts(health) == [
+        (Level.ERROR, "keyframes cannot be stored, 3 frames lost so far: memory.db: the disk is full")
+    ]
+    clock.now_s += 100 * RECENT_S
+    assert texts(health)[0][0] == Level.ERROR
+    run.memory.full = False
+    run.pose(13, 3)
+    run.frame(13)
+    clock.now_s += 1.0
+    run.memory.full = True
+    run.pose(14, 4)
+    run.frame(14)
+    run.memory.full = False
+    run.pose(15, 5)
+    run.frame(15)
+    assert texts(health) == [(Level.WARN, "keyframes are stored again; 4 frames could not be and are lost")]
+    clock.now_s += RECENT_S
+    assert texts(health) == []
+    assert health.facts()["frames: lost, not stored"] == 4
+
+
+def test_descriptions_that_cannot_be_stored_are_said_to_wait_and_no_more_once_they_are(monkeypatch):
+    Clock(monkeypatch)
+    run = Recording()
+    health = BuilderHealth(run.recorder, Inbox(), [camera()], None, None)
+    run.pose(10, 0)
+    run.frame(10)
+    run.memory.full = True
+    run.model.reply(0)
+    run.recorder.work()
+    assert texts(health) == [
+        (Level.WARN, "keyframes wait for their description, which is tried again: memory.db: the disk is full")
+    ]
+    run.memory.full = False
+    run.recorder.builder._retry_at_s = 0.0
+    run.recorder.work()
+    run.model.reply(1)
+    run.recorder.work()
+    assert texts(health) == []
+
+
+def test_poses_that_are_all_refused_are_the_reason_that_is_given(monkeypatch):
+    clock, run = Clock(monkeypatch), Recording()
+    run.recorder.selector._clock = lambda: clock.now_s
+    health = BuilderHealth(run.recorder, Inbox(), [camera()], None, None)
+    run.frame(10)
+    run.recorder.handle(Event("pose", 10_000_000_000, Pose.planar("odom", 0, 0)))
+    why = "/pose: pose in frame 'odom', not in 'map'; remap the pose topic or set robot.map_frame"
+    why = why.replace("/pose", run.recorder.selector.buffer.pose_topic, 1)
+    assert texts(health) == [(Level.WARN, f"1 poses not used: {why}")]
+    for second in range(1, 12):
+        clock.now_s += 1.0
+        run.frame(10 + second)
+        said = texts(health)
+    assert said == [(Level.WARN, f"no usable pose received ({why}) for 10 s; 2 images waiting, 10 dropped")]
