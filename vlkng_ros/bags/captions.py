@@ -48,6 +48,7 @@ def import_captions(
     map_id: str,
     camera: str,
     known: Mapping[int, Keyframe] | None = None,
+    tell: Callable[[Perception], Perception] = lambda said: said,
     advance: Callable[[int], object] = lambda _: None,
 ) -> ImportSummary:
     """Write the frames, each acknowledged before the next; what is known already is not written again.
@@ -59,6 +60,7 @@ def import_captions(
         map_id: the map that the positions are in.
         camera: name stored with every keyframe.
         known: the memory's keyframes of this camera, by stamp. An import that was interrupted is taken up again.
+        tell: adds what a caption tells of.
         advance: called with 1 after each frame.
     """
     known = known or {}
@@ -76,7 +78,7 @@ def import_captions(
             continue
         else:
             completed += 1
-        sink.add_perception(keyframe.keyframe_id, frame.perception)
+        sink.add_perception(keyframe.keyframe_id, tell(frame.perception))
         sink.associate(keyframe.keyframe_id)
         detections += len(frame.perception.detections)
         advance(1)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import closing
 
 from vlkng_ros.cli import arguments
+from vlkng_ros.cli.parameters import add_parameters, read_parameters
+from vlkng_ros.config import BuilderConfig
 from vlkng_ros.errors import GraphFileError
 
 
@@ -23,6 +26,7 @@ def add_parser(subparsers: arguments.Parsers) -> None:
     arguments.add_robot(captions)
     captions.add_argument("--camera", default="camera", metavar="NAME", help="camera name (default: camera)")
     arguments.add_text_encoder(captions)
+    add_parameters(captions)
     captions.set_defaults(run=run)
     graph = kinds.add_parser(
         "graph",
@@ -39,21 +43,39 @@ def run(args: argparse.Namespace) -> int:
     """Import a caption file."""
     from vlkng_ros.bags.caption_file import read_captions
     from vlkng_ros.bags.captions import import_captions
-    from vlkng_ros.cli.memories import known_keyframes, open_writer
+    from vlkng_ros.building.opening import open_writer
+    from vlkng_ros.cli.memories import known_keyframes
     from vlkng_ros.cli.progress import progress
+    from vlkng_ros.perception.told import Teller
     from vlkng_ros.types import PerceptionState
 
+    named = {
+        "memory.path": str(args.memory),
+        "association.text_encoder": None if args.text_encoder == "auto" else args.text_encoder,
+    }
+    config = read_parameters(BuilderConfig, args, named, node="builder_node")
     frames = read_captions(args.file, frame_id=args.frame_id)
     known = known_keyframes(args.memory, args.camera, {frame.stamp_ns for frame in frames})
     complete = sum(frame.perception is PerceptionState.DONE for frame in known.values())
     if complete == len(frames):
         print(f"{args.memory}: all {complete} frames of {args.file} are in the memory already; nothing to do")
         return 0
-    with open_writer(args) as writer, progress(f"import {args.file.name}", len(frames), "frames") as advance:
+    with (
+        closing(Teller(config.perception)) as teller,
+        open_writer(config) as writer,
+        progress(f"import {args.file.name}", len(frames), "frames") as advance,
+    ):
         # What is added to a file that was imported in part is in its map, also where the map has no id of its own.
         map_id = args.map_id or next((frame.map_id for frame in known.values()), "")
         done = import_captions(
-            frames, writer, robot=args.robot, map_id=map_id, camera=args.camera, known=known, advance=advance
+            frames,
+            writer,
+            robot=args.robot,
+            map_id=map_id,
+            camera=args.camera,
+            known=known,
+            tell=lambda said: teller.tell([said], config.perception.timeout_s)[0],
+            advance=advance,
         )
     print(f"{args.memory}: {done.added + done.completed} keyframes and {done.detections} detections from {args.file}")
     if done.known:

@@ -106,13 +106,10 @@ def open_backend(config: PerceptionConfig) -> PerceptionBackend:
         raise ConfigError(f"perception.backend: '{config.backend}' is not one of {', '.join(sorted(_OPENERS))}")
     backend = opener(config)
     # A recording was completed when it was made; "none" has nothing to complete.
-    relations = config.geometric_relations and config.backend not in ("recorded", "none")
-    if relations or config.crop_model:
-        from vlkng_ros.perception.completed import Completed
-        from vlkng_ros.perception.siglip import Siglip
+    if config.backend not in ("recorded", "none"):
+        from vlkng_ros.perception.completed import completed
 
-        crops = Siglip(config.crop_model, device=config.device, dtype=config.dtype) if config.crop_model else None
-        backend = Completed(backend, geometric_relations=relations, crops=crops)
+        backend = completed(backend, config)
     if config.record:
         from vlkng_ros.perception.recorded import Recorder
 
