@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from vlkng_ros.cli import arguments
 from vlkng_ros.cli.parameters import add_parameters, read_parameters
-from vlkng_ros.cli.perceive import DEFAULT_CHUNK, describe_rest, described
+from vlkng_ros.cli.perceive import describe_rest, described
 from vlkng_ros.config import BuilderConfig
 from vlkng_ros.errors import BagError, ImageError
 
@@ -105,13 +105,10 @@ def _build(
     begin = time.monotonic()
     _require_keyframe(bag, topics, config)
     known = known_keyframes(args.memory, config.camera.name)
-    in_flight = config.perception.batch_size or DEFAULT_CHUNK
-    describe = None
+    describe, in_flight = None, 1
     if config.perception.backend != "none":
-        worker = PerceptionWorker(config.perception, queue_size=2 * in_flight)
-        worker.start()
-        resources.callback(worker.stop)
-        describe = worker.submit
+        worker = resources.enter_context(PerceptionWorker(config.perception))
+        describe, in_flight = worker.submit, worker.in_flight
     writer = resources.enter_context(open_writer(config))
     woken = threading.Event()
     builder = MemoryBuilder(writer, describe, config, in_flight=in_flight, wake=woken.set)

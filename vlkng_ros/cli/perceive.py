@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 GIVE_UP_S = 120.0
 """Without any keyframe described for so long, the rest is left pending."""
-DEFAULT_CHUNK = 8
 
 
 def add_parser(subparsers: arguments.Parsers) -> None:
@@ -74,13 +73,12 @@ def _describe_memory(args: argparse.Namespace, config: BuilderConfig) -> int:
     if not pending:
         print(f"{args.memory}: no keyframe waits to be described")
         return 0
-    in_flight = config.perception.batch_size or DEFAULT_CHUNK
     with (
-        PerceptionWorker(config.perception, queue_size=2 * in_flight) as worker,
+        PerceptionWorker(config.perception) as worker,
         open_writer(config) as writer,
         progress("describe", pending, "keyframes") as advance,
     ):
-        builder = MemoryBuilder(writer, worker.submit, config, in_flight=in_flight)
+        builder = MemoryBuilder(writer, worker.submit, config, in_flight=worker.in_flight)
         describe_rest(builder, advance)
     left = pending - described(builder)
     print(f"{args.memory}: {counted(builder.counts['described'], 'keyframe')} described")

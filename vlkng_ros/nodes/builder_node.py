@@ -43,8 +43,6 @@ from vlkng_ros.types import Intrinsics, Keyframe, Pose
 
 LOCK_WAIT_S = 3.0
 """A predecessor that is ending lets go of the memory within this."""
-DEFAULT_IN_FLIGHT = 8
-"""Frames handed to the model's process at once, so that a chunk of the usual size can fill."""
 IMAGES_A_CAMERA = 8
 """Images of a camera that wait for the building thread."""
 POSE_CHECK_S = 0.05
@@ -116,7 +114,7 @@ class BuilderNode(ManagedNode):
             self._writer,
             self._worker.submit if self._worker is not None else None,
             config,
-            in_flight=config.perception.batch_size or DEFAULT_IN_FLIGHT,
+            in_flight=self._worker.in_flight if self._worker is not None else 1,
             wake=self._inbox.wake,
         )
         selector: FrameSelector[Any] = FrameSelector(

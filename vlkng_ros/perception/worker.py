@@ -53,6 +53,7 @@ class PerceptionWorker:
         self._changed = threading.Condition()
         self._queue = FrameQueue(queue_size)
         self._in_flight = 0
+        self._batch_size = 1
         self._handle: WorkerHandle | None = None
         self._thread: threading.Thread | None = None
         self._stopping = False
@@ -80,9 +81,16 @@ class PerceptionWorker:
 
     @property
     def batch_size(self) -> int:
-        """Frames the model takes at once; to fill its chunks, as many must be submitted. 1 until it is loaded."""
-        handle = self._handle
-        return handle.batch_size if handle is not None else 1
+        """Frames the model takes at once: ``perception.batch_size``, or what suits the backend. 1 until it is loaded.
+
+        It stays known while the process is restarted.
+        """
+        return self._batch_size
+
+    @property
+    def in_flight(self) -> int:
+        """Frames worth submitting before the first comes back: one batch at the model, the next one waiting."""
+        return 2 * self._batch_size
 
     @property
     def restarts(self) -> int:
@@ -218,10 +226,15 @@ class PerceptionWorker:
             error: ModelError | None = None
             try:
                 handle.start()
-                self._restarts += 1 if started else 0
+                if started:
+                    self._restarts += 1
+                    _log.warning("perception worker: running again, as process %d", handle.pid or 0)
                 started = True
                 with self._changed:
                     self._ready = True
+                    self._batch_size = handle.batch_size
+                    # A queue shorter than two batches would drop what it was told to hand in.
+                    self._queue.capacity = max(self._queue.capacity, self.in_flight)
                     self._changed.notify_all()
                 self._serve(handle)
             except ModelError as model_error:

@@ -94,7 +94,9 @@ def test_an_image_that_is_a_view_arrives_as_it_looks(worker: PerceptionWorker) -
         (Do.PRINT_AND_EXIT, "exit code 7: last words on standard output"),
     ],
 )
-def test_a_crash_fails_the_frame_at_hand_and_costs_a_restart(worker: PerceptionWorker, do: Do, reason: str) -> None:
+def test_a_crash_fails_the_frame_at_hand_and_costs_a_restart(
+    worker: PerceptionWorker, do: Do, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
     first_pid = worker.pid
     lost, next_one = worker.submit(frame(do)), worker.submit(frame(keyframe_id=2))
     with pytest.raises(WorkerError, match=reason):
@@ -102,6 +104,7 @@ def test_a_crash_fails_the_frame_at_hand_and_costs_a_restart(worker: PerceptionW
     assert next_one.result(WAIT_S).caption.startswith("keyframe 2")
     assert worker.restarts == 1
     assert worker.pid != first_pid
+    assert f"perception worker: running again, as process {worker.pid}" in caplog.text
     assert first_pid is not None
     assert not is_child(first_pid)
 
@@ -275,6 +278,16 @@ def test_a_bad_frame_of_a_batch_does_not_fail_its_neighbours() -> None:
             futures[1].result(WAIT_S)
         assert futures[0].result(WAIT_S).caption.startswith("keyframe 1")
         assert futures[2].result(WAIT_S).caption.startswith("keyframe 3")
+
+
+def test_it_says_how_many_frames_fill_the_model_and_has_room_for_them() -> None:
+    with make("batches", queue_size=2) as worker:
+        assert (worker.batch_size, worker.in_flight) == (3, 6)
+        futures = [worker.submit(frame(keyframe_id=i)) for i in range(worker.in_flight)]
+        assert [future.result(WAIT_S).caption[:10] for future in futures] == [f"keyframe {i}" for i in range(6)]
+        assert worker.dropped == 0
+        os.kill(worker.pid or 0, signal.SIGKILL)
+        assert worker.batch_size == 3
 
 
 def test_a_chunk_waits_until_it_is_full() -> None:
