@@ -106,7 +106,15 @@ _KEEP = frozenset(
 
 def tokens(text: str) -> list[str]:
     """The words of a text in order, lower-case, without punctuation; possessive endings are dropped."""
-    return [token.partition("'")[0] for token in _TOKEN.findall(text.lower().replace("’", "'"))]
+    plain = text.lower().replace("’", "'")
+    found: list[str] = _TOKEN.findall(plain)
+    return [token.partition("'")[0] for token in found] if "'" in plain else found
+
+
+@lru_cache(maxsize=1 << 16)
+def stems(text: str) -> tuple[str, ...]:
+    """Stems of all the words of a text, in order."""
+    return tuple(map(stem, tokens(text)))
 
 
 @lru_cache(maxsize=1 << 17)

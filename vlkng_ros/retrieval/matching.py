@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vlkng_ros.memory.text_index import Cut, Postings, TextIndex
-from vlkng_ros.memory.words import COLOR_STEMS, NUMBERS, SIZE_STEMS, stem, terms, tokens
+from vlkng_ros.memory.words import COLOR_STEMS, NUMBERS, SIZE_STEMS, stem, stems, terms, tokens
 from vlkng_ros.types import FloatArray, TextEncoder
 
 DENSE_WEIGHT = 0.8
@@ -199,10 +199,14 @@ class Matcher:
         slots = _candidates([lists[spelling] for term in wanted.values() for spelling in term.spellings])
         score = np.zeros(len(slots), dtype=np.float32)
         covered = np.zeros(len(slots), dtype=np.float32)
+        place = np.full(cut.slots, -1, dtype=np.int32)
+        place[slots] = np.arange(len(slots), dtype=np.int32)
         for term in wanted.values():
             part = np.zeros(len(slots), dtype=np.float32)
             for spelling in term.spellings:
-                here, there = _common(slots, lists[spelling].slots)
+                here = place[lists[spelling].slots]
+                there = np.flatnonzero(here >= 0)
+                here = here[there]
                 worth = self._index.saturation(slots[here], lists[spelling].counts[there], cut)
                 part[here] = np.maximum(part[here], worth)
             score += term.weight * part
@@ -240,15 +244,15 @@ class Matcher:
             found = found[score[found] >= border][: 2 * limit]
         for i in found.tolist():
             said = self._index.terms_of[slots[i]]
-            at = [place for place, word in enumerate(said) if word in heads]
-            if not at:
+            if heads.isdisjoint(said):
                 continue
+            at = [place for place, word in enumerate(said) if word in heads]
             lost = 0.0
             for term in others:
                 places = [place for place, word in enumerate(said) if word in term.spellings]
                 if not places:
                     continue
-                near = min(abs(a - b) for a in at for b in places) <= BINDING_SPAN
+                near = any(abs(a - b) <= BINDING_SPAN for a in at for b in places)
                 if not near or (term.color and not _colors(self._index.texts[slots[i]], heads, term.spellings)):
                     lost += term.weight
             if lost:
@@ -322,21 +326,6 @@ def _merged(lists: Sequence[NDArray[np.integer[Any]]]) -> NDArray[np.intp]:
     return merged[np.concatenate([[True], merged[1:] != merged[:-1]])] if len(merged) else merged
 
 
-def _common(slots: NDArray[np.intp], postings: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Places in two ascending lists of what both hold."""
-    if not len(slots) or not len(postings):
-        return _NO_SLOTS, _NO_SLOTS
-    if len(slots) <= len(postings):
-        there = np.searchsorted(postings, slots)
-        there[there == len(postings)] = 0
-        here = np.flatnonzero(postings[there] == slots)
-        return here, there[here]
-    here = np.searchsorted(slots, postings)
-    here[here == len(slots)] = 0
-    there = np.flatnonzero(slots[here] == postings)
-    return here[there], there
-
-
 def _joined(words: _Scores, meaning: _Scores) -> _Scores:
     """Both channels: scores add up, of what they cover the better counts."""
     slots = _merged([words.slots, meaning.slots])
@@ -354,17 +343,23 @@ def _colors(text: str, heads: frozenset[str], colors: tuple[str, ...]) -> bool:
 
     "A building with beige walls" is no beige building.
     """
-    said = [stem(word) for word in tokens(text)]
-    for at, word in enumerate(said):
-        if word not in colors:
-            continue
-        if any(following in heads for following in said[at + 1 : at + 1 + COLOR_SPAN]):
-            return True
-        before = said[max(0, at - 2 * COLOR_SPAN) : at]
-        thing = max((place for place, earlier in enumerate(before) if earlier in heads), default=-1)
-        if thing >= 0 and _COPULA.intersection(before[thing:]):
-            return True
+    said = stems(text)
+    for color in colors:
+        for at in _places(color, said):
+            if not heads.isdisjoint(said[at + 1 : at + 1 + COLOR_SPAN]):
+                return True
+            before = said[max(0, at - 2 * COLOR_SPAN) : at]
+            thing = max((place for place, earlier in enumerate(before) if earlier in heads), default=-1)
+            if thing >= 0 and not _COPULA.isdisjoint(before[thing:]):
+                return True
     return False
+
+
+def _places(word: str, said: Sequence[str]) -> Iterator[int]:
+    at = -1
+    for _ in range(said.count(word)):
+        at = said.index(word, at + 1)
+        yield at
 
 
 def _respelt(word: str, wanted: dict[str, _Term]) -> str:

@@ -23,6 +23,7 @@ CANDIDATES = 2048
 SUPPORTED = 0.75
 """Share of the best peak's evidence that makes a place "well supported"."""
 RELATION_REACH_M = 20.0
+LANDMARKS = 32
 RELATION_FLOOR = 0.2
 """What is left of a frame's evidence where nothing speaks for the relation: captions leave much unsaid."""
 
@@ -33,6 +34,7 @@ SIGHTING_SHARE = 0.45
 """Frames near a peak with this share of its evidence belong to one sighting."""
 SIGHTING_GAP = 3
 """Frames with less that do not end it."""
+LOOK = 32
 SIGHTING_M = 18.0
 """And how far from the peak it reaches."""
 
@@ -60,19 +62,17 @@ def peaks_of(
     if len(found) > CANDIDATES:
         border = np.partition(evidence[found], len(found) - CANDIDATES)[len(found) - CANDIDATES]
         found = found[evidence[found] >= border]
-    order = found[np.argsort(-evidence[found], kind="stable")]
+    order = found[np.argsort(-evidence[found], kind="stable")][: 2 * CANDIDATES]
     free = np.ones(len(order), dtype=np.bool_)
-    places = positions_m[order, :2]
+    x, y = positions_m[order, 0], positions_m[order, 1]
     frames: list[int] = []
-    for i, frame in enumerate(order.tolist()):
-        if not free[i]:
-            continue
+    at = 0
+    while len(frames) < limit and at < len(order):
+        frame = int(order[at])
         frames.append(frame)
-        if len(frames) == limit:
-            break
-        apart = places - places[i]
-        near = (apart * apart).sum(axis=1) < SAME_PLACE_M**2
-        free &= ~(near | (np.abs(order - frame) <= SAME_PLACE_FRAMES))
+        across, along = x - x[at], y - y[at]
+        free &= (across * across + along * along >= SAME_PLACE_M**2) & (np.abs(order - frame) > SAME_PLACE_FRAMES)
+        at += int(free[at:].argmax()) if free[at:].any() else len(order)
     chosen = np.array(frames, dtype=np.intp)
     return Peaks(chosen, evidence[chosen])
 
@@ -88,15 +88,19 @@ def with_relation(evidence: Float64Array, other: Float64Array, positions_m: Floa
     best = float(other.max(initial=0.0))
     if best <= 0:
         return evidence
-    landmarks = np.argsort(-other, kind="stable")[:32]
-    landmarks = landmarks[other[landmarks] > 0.5 * best]
-    near = np.zeros(len(evidence))
+    clear = np.flatnonzero(other > 0.5 * best)
+    landmarks = clear[np.argsort(-other[clear], kind="stable")[:LANDMARKS]]
     shown = np.flatnonzero(evidence > 0)
-    for landmark in landmarks:
-        apart = positions_m[shown, :2] - positions_m[landmark, :2]
-        weight = np.exp(-(apart * apart).sum(axis=1) / (2 * RELATION_REACH_M**2)) * other[landmark] / best
-        near[shown] = np.maximum(near[shown], weight)
-    return evidence * (RELATION_FLOOR + near)
+    x, y = positions_m[shown, 0], positions_m[shown, 1]
+    near = np.zeros(len(shown), dtype=np.float32)
+    scale = np.float32(-1 / (2 * RELATION_REACH_M**2))
+    for landmark in landmarks.tolist():
+        across, along = x - positions_m[landmark, 0], y - positions_m[landmark, 1]
+        weight = np.exp(scale * (across * across + along * along)) * np.float32(other[landmark] / best)
+        np.maximum(near, weight, out=near)
+    related = np.zeros(len(evidence))
+    related[shown] = evidence[shown] * (RELATION_FLOOR + near)
+    return related
 
 
 def in_order(
@@ -137,32 +141,50 @@ def settled(peaks: Peaks, raw: Float64Array, positions_m: FloatArray, superlativ
         superlative: that of the question.
     """
     moved = peaks.frames.copy()
+    shown = np.flatnonzero(raw) if superlative in (Superlative.FIRST, Superlative.LAST) else moved[:0]
     for i, frame in enumerate(peaks.frames[:SETTLED].tolist()):
-        moved[i] = _middle(frame, raw, positions_m, superlative)
+        moved[i] = _middle(frame, raw, positions_m, superlative, shown)
     return Peaks(moved, peaks.scores)
 
 
-def _middle(peak: int, raw: Float64Array, positions_m: FloatArray, superlative: Superlative | None) -> int:
+def _middle(
+    peak: int,
+    raw: Float64Array,
+    positions_m: FloatArray,
+    superlative: Superlative | None,
+    shown: NDArray[np.intp],
+) -> int:
+    """The frame in the middle of a peak's sighting; ``shown`` are the frames with evidence, where they are needed."""
     low, high = max(0, peak - 1), min(len(raw), peak + 2)
     floor = SIGHTING_SHARE * float(raw[low:high].max())
     frames = [frame for frame in range(low, high) if raw[frame] >= floor]
     if floor <= 0 or not frames:
         return peak
     for step in (-1, 1):
-        edge, frame = peak, peak + step
-        while 0 <= frame < len(raw) and abs(frame - edge) <= SIGHTING_GAP + 1:
-            apart = positions_m[frame, :2] - positions_m[peak, :2]
-            if float(apart @ apart) > SIGHTING_M**2:
+        start = peak + step
+        while True:
+            # As far as a sighting mostly reaches, as lists: elements of arrays are slow to come by.
+            stretch = slice(start, start + LOOK) if step > 0 else slice(max(0, start - LOOK + 1), max(0, start + 1))
+            apart = positions_m[stretch, :2] - positions_m[peak, :2]
+            near = ((apart * apart).sum(axis=1) <= SIGHTING_M**2)[::step].tolist()
+            clear = (raw[stretch] >= floor)[::step].tolist()
+            edge, ended = (peak if start == peak + step else edge), len(near) < LOOK
+            for at, (here, says) in enumerate(zip(near, clear, strict=True)):
+                frame = start + step * at
+                if not here or abs(frame - edge) > SIGHTING_GAP + 1:
+                    ended = True
+                    break
+                if says:
+                    edge = frame
+                    frames.append(frame)
+            if ended:
                 break
-            if raw[frame] >= floor:
-                edge = frame
-                frames.append(frame)
-            frame += step
+            start += step * LOOK
     if superlative in (Superlative.FIRST, Superlative.LAST):
         # A place that was visited again is one peak; its other visits count where they speak as clearly.
-        clear = np.flatnonzero(raw >= SUPPORTED * float(raw[low:high].max()))
-        apart = positions_m[clear, :2] - positions_m[peak, :2]
-        frames += clear[(apart * apart).sum(axis=1) <= SIGHTING_M**2].tolist()
+        again = shown[raw[shown] >= SUPPORTED * float(raw[low:high].max())]
+        apart = positions_m[again, :2] - positions_m[peak, :2]
+        frames += again[(apart * apart).sum(axis=1) <= SIGHTING_M**2].tolist()
     frames = sorted(set(frames))
     if superlative is Superlative.FIRST:
         return frames[0]
