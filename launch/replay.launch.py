@@ -14,6 +14,8 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
+# A model that is loaded for the first time takes minutes.
+WAIT_S = 600.0
 ARGUMENTS = (
     ("bag", None, "folder of a rosbag2, or an .mcap or .db3 file"),
     ("rate", "1.0", "speed of playing"),
@@ -21,9 +23,18 @@ ARGUMENTS = (
 )
 
 
+def is_true(text):
+    """Whether a launch argument says yes."""
+    return text.strip().lower() in ("true", "1", "yes", "on")
+
+
 def make_player(context):
     """The player, once the arguments have values."""
     value = {name: LaunchConfiguration(name).perform(context) for name, _, _ in ARGUMENTS}
+    # The bag begins when the builder, whose model is loaded by then, listens to its camera.
+    awaited = {}
+    if is_true(LaunchConfiguration("builder").perform(context)):
+        awaited = {"wait_for_topic": LaunchConfiguration("image").perform(context), "wait_for_subscribers_s": WAIT_S}
     return [
         Node(
             package="vlkng_ros",
@@ -34,7 +45,8 @@ def make_player(context):
                 {
                     "bag": os.path.abspath(os.path.expanduser(value["bag"])),
                     "rate": float(value["rate"]),
-                    "loop": value["loop"].strip().lower() in ("true", "1", "yes", "on"),
+                    "loop": is_true(value["loop"]),
+                    **awaited,
                 }
             ],
             output="screen",

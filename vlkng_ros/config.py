@@ -139,7 +139,12 @@ class CameraConfig:
     )
     others: str = _param(
         "",
-        "further cameras, comma-separated: NAME/image and NAME/camera_info, mounted as TF says (camera.extrinsics=tf)",
+        "further cameras, comma-separated: NAME/image and NAME/camera_info, mounted as camera.extrinsics says",
+    )
+    others_mounts: str = _param(
+        "",
+        "where those are with camera.extrinsics=parameters: 'NAME: x y z roll pitch yaw' as above in m and rad, "
+        "semicolons between cameras",
     )
     depth: bool = _param(
         False, "measure how far detections are in the depth topic, aligned to the image (16UC1 mm or 32FC1 m)"
@@ -410,6 +415,9 @@ class BagPlayerConfig:
         unit="s",
         low=0.0,
         high=3600.0,
+    )
+    wait_for_topic: str = _param(
+        "", "the topic (or its /compressed) whose subscriber the start is held for; empty: whichever of the bag's"
     )
 
 

@@ -136,9 +136,15 @@ def test_the_command_line_plays_a_bag_too(tmp_path, listener):
     assert listener.heard() == [cdr(message) for _, _, message in words(5)]
 
 
-def keyframes(db):
+def remembered(db):
+    """What a memory holds of keyframes and things, without the ids of sessions and unnamed maps."""
     with MemoryReader.open(db) as reader:
-        return reader.keyframes(reader.frames().ids.tolist())
+        frames = reader.keyframes(reader.frames().ids.tolist())
+        things = [
+            (e.entity_id, e.observation_count, e.first_seen_ns, e.last_seen_ns, e.position.source, e.position.mean_m)
+            for e in reader.entities("proximity")
+        ]
+    return frames, things
 
 
 def test_building_from_a_bag_gives_the_memory_of_the_live_builder(tmp_path, run_process, robot):
@@ -146,22 +152,30 @@ def test_building_from_a_bag_gives_the_memory_of_the_live_builder(tmp_path, run_
     names = {"/camera/image_raw": "/image", "/camera/camera_info": "/camera_info"}
     recorded = [(names.get(topic, topic), stamp, message) for topic, stamp, message in bag_drive.messages()]
     write_bag(tmp_path / "bag", recorded)
+    recording = bag_drive.write_recording(tmp_path / "recording.jsonl")
     live, built = tmp_path / "live.db", tmp_path / "built.db"
-    settings = [part for name, value in SETTINGS.items() for part in ("--set", f"{name}={value}")]
-    assert main(["build", str(tmp_path / "bag"), "--memory", str(built), "--backend", "none", *settings]) == 0
-    expected = keyframes(built)
+    model = {**SETTINGS, "perception.backend": "recorded", "perception.recording": str(recording)}
+    settings = [part for name, value in model.items() for part in ("--set", f"{name}={value}")]
+    assert main(["build", str(tmp_path / "bag"), "--memory", str(built), *settings]) == 0
+    expected, expected_things = remembered(built)
+    assert len(expected_things) == 2
 
-    parameters = {name.replace(".", "__"): value for name, value in SETTINGS.items()}
-    builder = run_process(
-        "builder_node", memory__path=str(live), perception__backend="none", use_sim_time=True, **parameters
-    )
-    robot.until(lambda: robot.count_publishers("/builder_node/stored") > 0, "the builder")
-    run_process("bag_player", bag=str(tmp_path / "bag"), rate=2.0).wait_for("played")
+    # The player comes first and waits for the builder, which has a model to load.
+    player = run_process("bag_player", bag=str(tmp_path / "bag"), rate=2.0, wait_for_topic="image",
+                         wait_for_subscribers_s=60.0)  # fmt: skip
+    player.wait_for("waiting for somebody to listen to image")
+    parameters = {name.replace(".", "__"): value for name, value in model.items()}
+    builder = run_process("builder_node", memory__path=str(live), use_sim_time=True, **parameters)
+    player.wait_for("played")
     robot.until(lambda: len(robot.stored) >= len(expected) - 1, "the keyframes")
+    robot.until(lambda: all(frame.caption for frame in remembered(live)[0]), "the descriptions")
     builder.stop()
-    got = keyframes(live)
+    got, things = remembered(live)
     assert [frame.stamp_ns for frame in got] == [frame.stamp_ns for frame in expected]
     for mine, theirs in zip(got, expected, strict=True):
         assert mine.base_pose.distance_m(theirs.base_pose) < 0.005
-        assert mine.intrinsics == theirs.intrinsics
+        assert (mine.intrinsics, mine.caption) == (theirs.intrinsics, theirs.caption)
+    for mine, theirs in zip(things, expected_things, strict=True):
+        assert mine[:-1] == theirs[:-1]
+        assert mine[-1] == pytest.approx(theirs[-1], abs=0.05)
     shutil.rmtree(tmp_path / "bag")

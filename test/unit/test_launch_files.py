@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from vlkng_ros.config import BuilderConfig, QueryConfig, from_values
+from vlkng_ros.config import BagPlayerConfig, BuilderConfig, QueryConfig, from_values, parameters_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = set(re.findall(r"^  scripts/(\w+)$", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"), re.MULTILINE))
@@ -167,5 +167,10 @@ def test_replay_plays_the_bag_and_puts_both_nodes_on_its_clock(tmp_path: Path) -
     assert [node.executable for node in nodes] == ["builder_node", "query_node", "bag_player"]
     assert all(node.parameters[-1]["use_sim_time"] is True for node in nodes[:2])
     assert dict(nodes[0].remappings)["image"] == "/camera/image_raw"
-    assert nodes[2].parameters == [{"bag": str(tmp_path / "drive"), "rate": 2.0, "loop": False}]
+    (player,) = nodes[2].parameters
+    assert (player["bag"], player["rate"], player["loop"]) == (str(tmp_path / "drive"), 2.0, False)
+    # Loading a model takes longer than discovery; nothing of the bag may be over by then.
+    assert player["wait_for_topic"] == "/camera/image_raw"
+    assert player["wait_for_subscribers_s"] >= 300
+    assert {"bag", "rate", "loop", "wait_for_topic", "wait_for_subscribers_s"} <= parameters_of(BagPlayerConfig).keys()
     assert nodes[2].executable in PROGRAMS

@@ -35,7 +35,8 @@ class KeyframeRecorder(Generic[T]):
         selector: pairs frames with poses.
         builder: stores and describes.
         rgb_of: turns a frame as it arrived into RGB; raises ``ImageError``.
-        camera_in_base: the optical frame on the robot for a frame, or None where it is not known.
+        camera_in_base: the optical frame on the robot for a frame, by its stamp, itself and its camera's name (empty
+            for the main one), or None where it is not known.
         on_stored: called with each keyframe once it is on disk.
         map_id: the map that poses are in; None takes it from ``config``.
     """
@@ -47,7 +48,7 @@ class KeyframeRecorder(Generic[T]):
         builder: MemoryBuilder,
         *,
         rgb_of: Callable[[T], Image],
-        camera_in_base: Callable[[int, T], Pose | None],
+        camera_in_base: Callable[[int, T, str], Pose | None],
         on_stored: Callable[[Keyframe], None] = lambda keyframe: None,
         map_id: str | None = None,
     ) -> None:
@@ -123,7 +124,7 @@ class KeyframeRecorder(Generic[T]):
             self.counts["blurred"] += 1
             return
         base = selected.found.pose
-        mount = self._mount_of(selected)
+        mount = self._camera_in_base(selected.stamp_ns, selected.frame, selected.camera)
         capture = Capture(
             stamp_ns=selected.stamp_ns,
             base_pose=base,
@@ -150,12 +151,6 @@ class KeyframeRecorder(Generic[T]):
         # A jump back in time starts a session, not a map: localisation goes on in the one it has.
         self._map_id = keyframe.map_id
         self._on_stored(keyframe)
-
-    def _mount_of(self, selected: Selected[T]) -> Pose | None:
-        if selected.camera and self._config.camera.extrinsics != "tf":
-            # The parameters are those of the main camera.
-            return None
-        return self._camera_in_base(selected.stamp_ns, selected.frame)
 
     def _depth_at(self, stamp_ns: int) -> FloatArray | None:
         message = self._depth.image_at(stamp_ns)

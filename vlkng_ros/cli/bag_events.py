@@ -10,7 +10,7 @@ from vlkng_ros.bags import messages
 from vlkng_ros.bags.images import rgb_of
 from vlkng_ros.bags.recording import BagMessage
 from vlkng_ros.bags.topics import ChosenTopics
-from vlkng_ros.building.camera_mount import camera_in_base
+from vlkng_ros.building.camera_mount import cameras_in_base
 from vlkng_ros.building.inbox import Event
 from vlkng_ros.building.transform_tree import TransformTree
 from vlkng_ros.config import BuilderConfig
@@ -34,7 +34,7 @@ class BagEvents:
         self._now_ns = 0
         self._tree = TransformTree()
         self._placed_ns: int | None = None
-        self._mount = camera_in_base(config.camera, config.robot.base_frame)
+        self._mounts = cameras_in_base(config.camera, config.robot.base_frame)
         self._names = {
             topic.name: kind
             for kind, topic in (
@@ -77,15 +77,14 @@ class BagEvents:
         """
         return rgb_of(messages.decode(frame.data, frame.msgtype))
 
-    def camera_in_base(self, stamp_ns: int, frame: BagMessage) -> Pose | None:
-        """The optical frame on the robot; None where it is not known."""
-        camera, base_frame = self._config.camera, self._config.robot.base_frame
-        if camera.extrinsics != "tf":
-            return self._mount
-        name = camera.frame_id
-        if not name:
-            name = str(messages.decode(frame.data, frame.msgtype).header.frame_id).strip("/")
-        return self._tree.lookup(base_frame, name, stamp_ns)
+    def camera_in_base(self, stamp_ns: int, frame: BagMessage, camera: str) -> Pose | None:
+        """The optical frame of a camera (empty: the main one) on the robot; None where it is not known."""
+        if self._config.camera.extrinsics != "tf":
+            return self._mounts.get(camera)
+        frame_id = self._config.camera.frame_id
+        if not frame_id:
+            frame_id = str(messages.decode(frame.data, frame.msgtype).header.frame_id).strip("/")
+        return self._tree.lookup(self._config.robot.base_frame, frame_id, stamp_ns)
 
     def why_no_pose(self) -> str:
         """Why TF gives no pose; empty if it does or need not."""

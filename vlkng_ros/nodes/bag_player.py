@@ -19,6 +19,7 @@ from rclpy.publisher import Publisher
 from rosgraph_msgs.msg import Clock
 
 from vlkng_ros.bags.bag import Bag
+from vlkng_ros.bags.messages import COMPRESSED_IMAGE, IMAGE
 from vlkng_ros.bags.playback import CLOCK, brings_a_clock, play
 from vlkng_ros.bags.recording import BagMessage, BagTopic
 from vlkng_ros.config import BagPlayerConfig
@@ -109,6 +110,7 @@ class BagPlayer(Node):
             rclpy.try_shutdown(context=self.context)
 
     def _wait_for_subscribers(self) -> None:
+        awaited = self._awaited()
         begin = changed = time.monotonic()
         known = 0
         while not self._stop.is_set():
@@ -116,9 +118,28 @@ class BagPlayer(Node):
             count = sum(publisher.get_subscription_count() for publisher in self._outputs.values())
             if count != known:
                 known, changed = count, now
-            if (known and now - changed >= SETTLED_S) or now - begin >= self.config.wait_for_subscribers_s:
+            there = sum(publisher.get_subscription_count() for publisher in awaited)
+            if there and now - changed >= SETTLED_S:
+                return
+            if now - begin >= self.config.wait_for_subscribers_s:
+                if self.config.wait_for_topic:
+                    self.get_logger().warning(f"nobody listens to {self.config.wait_for_topic}; playing all the same")
                 return
             self._stop.wait(0.05)
+
+    def _awaited(self) -> list[Publisher]:
+        """Those of which one must have a subscriber: a builder subscribes when it has loaded its model."""
+        wanted = self.config.wait_for_topic
+        if not wanted:
+            return list(self._outputs.values())
+        names = (self.resolve_topic_name(wanted), self.resolve_topic_name(f"{wanted}/compressed"))
+        awaited = [publisher for publisher in self._outputs.values() if publisher.topic_name in names]
+        if not awaited:
+            images = [t.name for t in self._bag.topics if t.msgtype in (IMAGE, COMPRESSED_IMAGE)]
+            self.get_logger().warning(f"the bag has no {names[0]}; its images are on: {', '.join(images) or 'none'}")
+            return list(self._outputs.values())
+        self.get_logger().info(f"waiting for somebody to listen to {wanted}")
+        return awaited
 
     def _publish(self, message: BagMessage) -> None:
         self._outputs[message.topic].publish(message.data)

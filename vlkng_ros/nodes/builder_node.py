@@ -11,7 +11,7 @@ from typing import Any
 from rclpy.callback_groups import ReentrantCallbackGroup
 from std_msgs.msg import String
 
-from vlkng_ros.building.camera_mount import camera_in_base
+from vlkng_ros.building.camera_mount import cameras_in_base, other_cameras
 from vlkng_ros.building.health import Problem
 from vlkng_ros.building.inbox import Event, Inbox
 from vlkng_ros.building.keyframe_policy import KeyframePolicy
@@ -91,6 +91,7 @@ class BuilderNode(ManagedNode):
         config = self.config
         if config.camera.others and config.camera.frame_id:
             raise ConfigError("camera.frame_id: leave it empty with camera.others; images then say their own frames")
+        cameras_in_base(config.camera)  # what it refuses is said now
         if self._transforms is None and "tf" in (config.pose.source, config.camera.extrinsics):
             self._transforms = open_transforms(self)
         self._writer = open_writer(config, wait_s=LOCK_WAIT_S)
@@ -107,7 +108,7 @@ class BuilderNode(ManagedNode):
         if self._writer is None:
             return
         config = self.config
-        cameras = ["", *_names(config.camera.others)]
+        cameras = ["", *other_cameras(config.camera)]
         self._inbox = Inbox(frames=IMAGES_A_CAMERA * len(cameras))
         self._stopping.clear()
         builder = MemoryBuilder(
@@ -247,12 +248,12 @@ class BuilderNode(ManagedNode):
 
     def _camera_mount(self) -> Any:
         config = self.config
-        fixed = camera_in_base(config.camera, config.robot.base_frame)
+        mounts = cameras_in_base(config.camera, config.robot.base_frame)
         if config.camera.extrinsics != "tf" or self._transforms is None:
-            return lambda stamp_ns, message: fixed
+            return lambda stamp_ns, message, camera: mounts.get(camera)
         transforms = self._transforms
 
-        def from_tf(stamp_ns: int, message: Any) -> Pose | None:
+        def from_tf(stamp_ns: int, message: Any, camera: str) -> Pose | None:
             frame = config.camera.frame_id or message.header.frame_id.strip("/")
             found = transforms.lookup(config.robot.base_frame, frame, stamp_ns)
             if isinstance(found, str):
@@ -284,10 +285,6 @@ class BuilderNode(ManagedNode):
     def facts(self) -> Mapping[str, object]:
         """Figures for the status."""
         return self._health.facts() if self._health is not None else {}
-
-
-def _names(listed: str) -> list[str]:
-    return [name.strip() for name in listed.split(",") if name.strip()]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

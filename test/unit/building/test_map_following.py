@@ -57,7 +57,7 @@ class Process:
             selector,
             MemoryBuilder(self.writer, None, config),
             rgb_of=lambda frame: frame,
-            camera_in_base=lambda stamp_ns, frame: Pose("base", (0.2, 0.0, 0.5)),
+            camera_in_base=lambda stamp_ns, frame, camera: Pose("base", (0.2, 0.0, 0.5)),
         )
 
     def drive(self, first, last, where=believed):

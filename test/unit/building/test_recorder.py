@@ -5,7 +5,7 @@ import pytest
 from circle_drive import seconds
 from memory_in_ram import MemoryInRam, Model
 
-from vlkng_ros.building.camera_mount import camera_in_base
+from vlkng_ros.building.camera_mount import cameras_in_base
 from vlkng_ros.building.inbox import Event
 from vlkng_ros.building.keyframe_policy import KeyframePolicy
 from vlkng_ros.building.pipeline import MemoryBuilder
@@ -25,7 +25,7 @@ class Recording:
 
     def __init__(self, config=CONFIG):
         self.memory, self.model, self.stored = MemoryInRam(), Model(), []
-        mount = camera_in_base(config.camera)
+        mounts = cameras_in_base(config.camera)
         selector = FrameSelector(
             PoseBuffer("map", config.pose), KeyframePolicy(config.keyframe), clock=lambda: 0.0, capacity=8
         )
@@ -34,7 +34,7 @@ class Recording:
             selector,
             MemoryBuilder(self.memory, self.model, config),
             rgb_of=self._rgb,
-            camera_in_base=lambda stamp_ns, frame: mount,
+            camera_in_base=lambda stamp_ns, frame, camera: mounts.get(camera),
             on_stored=self.stored.append,
         )
 
