@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vlkng_ros.memory.text_index import Cut, Postings, TextIndex
+from vlkng_ros.memory.postings import Postings
+from vlkng_ros.memory.text_index import Cut, TextIndex
 from vlkng_ros.memory.words import COLOR_STEMS, NUMBERS, SIZE_STEMS, stem, stems, terms, tokens
 from vlkng_ros.types import FloatArray, TextEncoder
 

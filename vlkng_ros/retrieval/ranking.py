@@ -161,14 +161,14 @@ def _middle(
     if floor <= 0 or not frames:
         return peak
     for step in (-1, 1):
-        start = peak + step
+        start, edge = peak + step, peak
         while True:
             # As far as a sighting mostly reaches, as lists: elements of arrays are slow to come by.
             stretch = slice(start, start + LOOK) if step > 0 else slice(max(0, start - LOOK + 1), max(0, start + 1))
             apart = positions_m[stretch, :2] - positions_m[peak, :2]
             near = ((apart * apart).sum(axis=1) <= SIGHTING_M**2)[::step].tolist()
             clear = (raw[stretch] >= floor)[::step].tolist()
-            edge, ended = (peak if start == peak + step else edge), len(near) < LOOK
+            ended = len(near) < LOOK
             for at, (here, says) in enumerate(zip(near, clear, strict=True)):
                 frame = start + step * at
                 if not here or abs(frame - edge) > SIGHTING_GAP + 1:
