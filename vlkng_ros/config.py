@@ -164,6 +164,13 @@ class KeyframeConfig:
     min_sharpness: float = _param(
         0.0, "variance of the Laplacian below which a frame is blurred; 0 keeps all", low=0.0, high=1e6, live=True
     )
+    min_image_change: float = _param(
+        0.0,
+        "while the robot stands: share of the picture that changed which makes a new keyframe, such as 0.05; 0: never",
+        low=0.0,
+        high=1.0,
+        live=True,
+    )
     queue_size: int = _param(
         32, "keyframes that wait for perception in memory; the oldest is dropped", low=1, high=10000
     )

@@ -55,8 +55,10 @@ class KeyframeRecorder(Generic[T]):
         self.selector = selector
         self.builder = builder
         self.counts: Counter[str] = Counter()
-        """Frames by why they were not stored: ``image`` (not usable), ``blurred``, ``store`` (disk); depth images not
-        usable: ``depth``; ``sessions``; keyframes whose pose a later one made better: ``settled``."""
+        """Frames by why they were not stored: ``image`` (not usable), ``blurred``, ``unchanged``, ``store`` (disk).
+
+        Depth images not usable: ``depth``; ``sessions``; keyframes whose pose a later one made better: ``settled``.
+        """
         self.last_error = ""
         self.store_error = ""
         """Why keyframes cannot be stored now; empty while they can."""
@@ -120,8 +122,9 @@ class KeyframeRecorder(Generic[T]):
         except ImageError as error:
             self._note("image", error)
             return
-        if not self.selector.policy.is_sharp(image):
-            self.counts["blurred"] += 1
+        refusal = self.selector.policy_of(selected.camera).refusal(selected.why, selected.stamp_ns, image)
+        if refusal:
+            self.counts[refusal] += 1
             return
         base = selected.found.pose
         mount = self._camera_in_base(selected.stamp_ns, selected.frame, selected.camera)
@@ -141,7 +144,7 @@ class KeyframeRecorder(Generic[T]):
             self.store_error = str(error)
             return
         self.store_error = ""
-        self.selector.accept(selected)
+        self.selector.accept(selected, image)
         self.last_keyframe = keyframe
         self._map.drive.add_keyframe(keyframe.keyframe_id, keyframe.stamp_ns, base, mount)
         if not selected.found.is_final:

@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 from vlkng_ros.building.keyframe_policy import KeyframePolicy
 from vlkng_ros.building.pose_buffer import FoundPose, Lookup, Never
 from vlkng_ros.config import KeyframeConfig
-from vlkng_ros.types import NS_PER_S, Pose
+from vlkng_ros.types import NS_PER_S, Image, Pose
 
 T = TypeVar("T")
 
@@ -145,9 +145,9 @@ class FrameSelector(Generic[T]):
         for policy in (self.policy, *self._others.values()):
             policy.config = config
 
-    def accept(self, selected: Selected[T]) -> None:
-        """A frame became a keyframe."""
-        self.policy_of(selected.camera).accept(selected.stamp_ns, selected.found.pose)
+    def accept(self, selected: Selected[T], image: Image | None = None) -> None:
+        """A frame became a keyframe; ``image`` is what it looks like."""
+        self.policy_of(selected.camera).accept(selected.stamp_ns, selected.found.pose, image)
 
     def flush(self) -> None:
         """No more poses will come: let :meth:`take` decide on every frame that waits."""

@@ -62,6 +62,44 @@ def test_a_blurred_image_is_told_from_a_sharp_one():
     assert sharpness(flat) == 0.0
     assert sharpness(sharp) > 1000.0
     checking = KeyframePolicy(KeyframeConfig(min_sharpness=100.0))
-    assert checking.is_sharp(sharp)
-    assert not checking.is_sharp(flat)
-    assert KeyframePolicy(KeyframeConfig()).is_sharp(flat)
+    assert checking.refusal("first", 0, sharp) == ""
+    assert checking.refusal("first", 0, flat) == "blurred"
+    assert KeyframePolicy(KeyframeConfig()).refusal("first", 0, flat) == ""
+
+
+def test_what_always_looks_blurred_is_taken_when_it_is_time():
+    checking = KeyframePolicy(KeyframeConfig(min_sharpness=100.0, max_period_s=30.0))
+    flat = np.full((60, 80, 3), 90, dtype=np.uint8)
+    checking.accept(0, Pose.planar("map", 0, 0))
+    assert checking.refusal("moved", 29 * NS_PER_S, flat) == "blurred"
+    assert checking.refusal("moved", 30 * NS_PER_S, flat) == ""
+
+
+def picture(brightness=0, visitor=False):
+    image = np.tile(np.linspace(40, 160, 320).astype(np.uint8)[None, :, None], (240, 1, 3)) + np.uint8(brightness)
+    if visitor:
+        image[80:200, 100:160] = 250
+    return image
+
+
+def test_a_parked_robot_takes_a_frame_of_what_changed_before_it_and_none_of_lights_that_dim():
+    policy = KeyframePolicy(KeyframeConfig(min_image_change=0.05))
+    parked = Pose.planar("map", 0, 0)
+    policy.accept(0, parked, picture())
+    assert policy.wants(NS_PER_S // 5, parked) == ""
+    assert policy.wants(NS_PER_S, parked) == "changed"
+    assert policy.refusal("changed", NS_PER_S, picture()) == "unchanged"
+    assert policy.refusal("changed", NS_PER_S, picture(brightness=60)) == "unchanged"
+    assert policy.refusal("changed", NS_PER_S, picture(visitor=True)) == ""
+    policy.accept(NS_PER_S, parked, picture(visitor=True))
+    assert policy.refusal("changed", 2 * NS_PER_S, picture(visitor=True)) == "unchanged"
+    assert policy.refusal("changed", 2 * NS_PER_S, picture()) == ""
+
+
+def test_while_the_robot_moves_every_picture_changes_and_says_nothing():
+    policy = KeyframePolicy(KeyframeConfig(min_image_change=0.05))
+    policy.accept(0, Pose.planar("map", 0, 0), picture())
+    assert policy.wants(NS_PER_S, Pose.planar("map", 0.2, 0)) == ""
+    assert policy.wants(NS_PER_S, Pose.planar("map", 0, 0, 0.2)) == ""
+    off = policy_after_one()
+    assert off.wants(NS_PER_S, Pose.planar("map", 0, 0)) == ""

@@ -286,7 +286,8 @@ def test_it_says_how_many_frames_fill_the_model_and_has_room_for_them() -> None:
         futures = [worker.submit(frame(keyframe_id=i)) for i in range(worker.in_flight)]
         assert [future.result(WAIT_S).caption[:10] for future in futures] == [f"keyframe {i}" for i in range(6)]
         assert worker.dropped == 0
-        os.kill(worker.pid or 0, signal.SIGKILL)
+        assert worker.pid is not None
+        os.kill(worker.pid, signal.SIGKILL)
         assert worker.batch_size == 3
 
 
