@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -90,7 +91,7 @@ class PostingLists:
         number = self._known(term, limit)
         if number is None or not self._slots[number]:
             return 0
-        return int(np.searchsorted(np.frombuffer(self._slots[number], dtype=np.int32), limit))
+        return bisect_left(self._slots[number], limit)
 
     def knows(self, term: str, limit: int) -> bool:
         """Whether a slot below the limit says the term, or denies it."""
@@ -110,4 +111,4 @@ def _below(slots: array[int] | None, limit: int) -> NDArray[np.int32]:
     if not slots:
         return _NONE
     view = np.frombuffer(slots, dtype=np.int32)
-    return np.array(view[: int(np.searchsorted(view, limit))], dtype=np.int32)
+    return np.array(view[: bisect_left(slots, limit)], dtype=np.int32)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -192,16 +193,16 @@ class TextIndex:
         """The part of the memory in ``[since_ns, as_of_ns]``; None leaves an end open."""
         first = 0 if since_ns is None else int(np.searchsorted(self.stamps_ns, since_ns, side="left"))
         last = len(self.stamps_ns) if as_of_ns is None else int(np.searchsorted(self.stamps_ns, as_of_ns, side="right"))
-        slots = len(self.texts) if as_of_ns is None else int(np.searchsorted(self._first_ns, as_of_ns, side="right"))
+        slots = len(self.texts) if as_of_ns is None else bisect_right(self._first_ns, as_of_ns)
         frames = self._mention_frames.view()
-        mention_first, mention_last = np.searchsorted(frames, [first, max(first, last)], side="left")
+        mention_first, mention_last = np.searchsorted(frames, _int32(first, max(first, last)))
         return Cut(slots, first, max(first, last), int(mention_first), int(mention_last))
 
     def narrowed(self, cut: Cut, first: int, last: int) -> Cut:
         """The frames ``[first, last)`` of a cut; what is known at its end stays known."""
         first, last = cut.first + first, cut.first + last
         frames = self._mention_frames.view()
-        mention_first, mention_last = np.searchsorted(frames, [first, last], side="left")
+        mention_first, mention_last = np.searchsorted(frames, _int32(first, last))
         return Cut(cut.slots, first, last, int(mention_first), int(mention_last))
 
     def postings(self, term: str, cut: Cut) -> Postings:
@@ -336,7 +337,7 @@ class TextIndex:
     def texts_of(self, frame: int) -> NDArray[np.int32]:
         """Slots of the texts of one keyframe, in the order they were said."""
         frames = self._mention_frames.view()
-        low, high = np.searchsorted(frames, frame), np.searchsorted(frames, frame + 1)
+        low, high = np.searchsorted(frames, _int32(frame, frame + 1))
         return self._mention_slots.view()[int(low) : int(high)]
 
     def text_id_of(self, slot: int) -> int:
@@ -346,3 +347,8 @@ class TextIndex:
     def slot_of(self, text_id: int) -> int | None:
         """Slot of a stored text, or None where no keyframe mentions it."""
         return self._slot_of.get(text_id)
+
+
+def _int32(*values: int) -> NDArray[np.int32]:
+    """Of the type of what is searched, which would be converted as a whole otherwise."""
+    return np.array(values, dtype=np.int32)

@@ -350,6 +350,8 @@ def _colors(text: str, heads: frozenset[str], colors: tuple[str, ...]) -> bool:
             if not heads.isdisjoint(said[at + 1 : at + 1 + COLOR_SPAN]):
                 return True
             before = said[max(0, at - 2 * COLOR_SPAN) : at]
+            if _COPULA.isdisjoint(before):
+                continue
             thing = max((place for place, earlier in enumerate(before) if earlier in heads), default=-1)
             if thing >= 0 and not _COPULA.isdisjoint(before[thing:]):
                 return True
