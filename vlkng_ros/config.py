@@ -307,6 +307,9 @@ class RetrievalConfig:
         False, "structured: show the model the frames themselves; it must take images", live=True
     )
     prompts: str = _param("", "folder with prompts that take the packaged ones' places")
+    visual_model: str = _param(
+        "", "vlkng-ger: SigLIP or SigLIP2 by hub id or folder, the one of perception.crop_model; empty: labels stand in"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from vlkng_ros.answering.wording import worded
 from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ConfigError, QuestionError
 from vlkng_ros.memory import MemoryReader
+from vlkng_ros.retrieval.crops import CropIndex
 from vlkng_ros.retrieval.presets import NAMES, finder_for
 from vlkng_ros.retrieval.query import Query, parse
 from vlkng_ros.retrieval.retriever import Retriever, Scene
@@ -57,6 +58,7 @@ class MemoryQuery:
         encoder: what made the memory's vectors; None to go by words alone.
         config: preset, answerer and its language model, the border of "I have not seen".
         chat: the language model, where it is not on ``config.server_url``.
+        visual: the text tower of what made the memory's crop vectors, for preset ``vlkng-ger``.
 
     Raises:
         ConfigError: an answerer with a language model is configured and no model named.
@@ -69,10 +71,12 @@ class MemoryQuery:
         encoder: TextEncoder | None,
         config: RetrievalConfig | None = None,
         chat: Chat | None = None,
+        visual: TextEncoder | None = None,
     ) -> None:
         self._reader = reader
         self._config = config if config is not None else RetrievalConfig()
         self._retriever = Retriever(reader, encoder)
+        self._crops = CropIndex(reader, visual) if visual is not None else None
         self._model = ModelAnswers(self._config, chat) if self._config.answerer != EXTRACTIVE else None
 
     @property
@@ -113,7 +117,7 @@ class MemoryQuery:
             return _nothing(query, AnswerStatus.NOT_FOUND, f"Nothing was recorded {when}.", preset, watch)
         scene = self._within(query, whole, as_of_ns)
         asker = question.asker.position_m if question.asker is not None else self._where(whole)
-        finder = finder_for(self._retriever, preset)
+        finder = finder_for(self._retriever, preset, self._crops)
         answerer = Extractive(self._retriever, finder, self._config.min_confidence)
         draft = (
             answerer.draft(query, scene, asker)

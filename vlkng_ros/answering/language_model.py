@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from vlkng_ros.answering.context import described, stamp, within_budget
-from vlkng_ros.answering.model_reply import Decision, checked, is_final, schema_for, value_hint
+from vlkng_ros.answering.model_reply import Decision, checked, is_final, schema_for, times_in, value_hint
 from vlkng_ros.chat import ChatClient, Reply, find_json, load_prompt
 from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ConfigError, ModelOutputError, ModelUnavailableError
@@ -24,6 +24,10 @@ from vlkng_ros.types import Keyframe, Vec3
 PROMPTS = Path(__file__).parent / "prompts"
 REPAIRS = 1
 """Times that an unusable reply is asked for again."""
+NOTES_SHARE = 0.5
+"""Of the budget of tokens, where a preset tells more than frames."""
+CITE_TIMES = 'In "answer" name the time of every event you rely on, as [DAYd HH:MM:SS]. '
+"""EgoGraph's prompt requires it (section 3.2)."""
 
 
 class Chat(Protocol):
@@ -72,14 +76,25 @@ class Evidence:
     as_of_ns: int
     oldest_ns: int
     asker_m: Vec3
+    notes: tuple[str, ...] = ()
+    """What the preset tells beside the frames, most important first."""
+    clips: Mapping[int, int] = field(default_factory=dict)
+    """Clip of each keyframe id, where frames are verified by clips."""
+    cites_times: bool = False
+    """Whether the answer must name the times of what it rests on."""
 
     @property
     def now(self) -> str:
         """The moment of asking, as frames are stamped."""
         return stamp(self.as_of_ns, self.oldest_ns)
 
+    def told(self, tokens: int) -> list[str]:
+        """The notes, as many as fit into their share of a budget."""
+        return within_budget(self.notes, round(tokens * NOTES_SHARE)) if self.notes else []
+
     def lines(self, tokens: int) -> dict[int, str]:
-        """Descriptions by keyframe id, best first, as many as fit."""
+        """Descriptions by keyframe id, best first, as many as fit; notes take their share before."""
+        tokens -= round(tokens * NOTES_SHARE) if self.notes else 0
         lines = [described(self.reader, keyframe, self.oldest_ns, self.view) for keyframe in self.keyframes]
         kept = within_budget(lines, tokens)
         return {k.keyframe_id: line for k, line in zip(self.keyframes, kept, strict=False)}
@@ -151,15 +166,19 @@ def one_shot(conversation: Conversation, evidence: Evidence) -> Decision:
 def decide(conversation: Conversation, evidence: Evidence, lines: Mapping[int, str], notes: str = "") -> Decision:
     """The final answer over some frames, with notes on them before the question."""
     kind = evidence.query.kind
+    told = evidence.told(conversation.config.context_tokens)
+    graph = ["Graph:", *told] if told else []
     text = conversation.prompt(
         "answer",
         now=evidence.now,
-        frames="\n".join([*lines.values(), notes]).strip() or "(none)",
+        frames="\n".join([*lines.values(), *graph, notes]).strip() or "(none)",
         question=evidence.query.text,
         value=value_hint(kind),
+        cite=CITE_TIMES if evidence.cites_times else "",
     )
     messages = [{"role": "user", "content": text}]
+    shown = times_in(" ".join(lines.values())) if evidence.cites_times else None
     decision: Decision = conversation.ask(
-        messages, is_final, lambda value: checked(value, kind, lines.keys()), schema_for(kind)
+        messages, is_final, lambda value: checked(value, kind, lines.keys(), shown), schema_for(kind)
     )
     return decision

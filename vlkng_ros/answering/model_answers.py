@@ -84,12 +84,21 @@ class ModelAnswers:
             asked.as_of_ns,
             int(reader.frames().stamps_ns[0]),
             asked.asker_m,
+            tuple(asked.finder.context(asked.query, asked.scene)),
+            _clips(asked, frames),
+            asked.finder.cites_times,
         )
         if self._config.answerer == "agent":
             return Agent(asked.retriever, asked.finder, asked.scene, evidence).run(conversation)
         if self._config.answerer == "structured":
             return divide_and_verify(conversation, evidence)
         return one_shot(conversation, evidence)
+
+
+def _clips(asked: Asked, keyframe_ids: list[int]) -> dict[int, int]:
+    index = asked.retriever.index
+    places = {number: index.frame_of(number) for number in keyframe_ids}
+    return {number: place // asked.finder.clip_frames for number, place in places.items() if place is not None}
 
 
 def _draft(asked: Asked, decision: Decision) -> Draft:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -60,11 +61,27 @@ def is_final(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("found"), bool)
 
 
-def checked(value: Mapping[str, Any], kind: AnswerKind, retrieved: Collection[int]) -> Decision:
+_TIME = re.compile(r"\[DAY\d+ \d\d:\d\d:\d\d\]")
+
+
+def times_in(text: str) -> frozenset[str]:
+    """Every ``[DAYd HH:MM:SS]`` of a text."""
+    return frozenset(_TIME.findall(text))
+
+
+def checked(
+    value: Mapping[str, Any], kind: AnswerKind, retrieved: Collection[int], times: Collection[str] | None = None
+) -> Decision:
     """A final reply as a decision.
 
+    Args:
+        value: the reply.
+        kind: of the question.
+        retrieved: ids of the keyframes that were shown.
+        times: those that were shown, where the answer must cite some of them and no others.
+
     Raises:
-        ModelOutputError: a field is missing or of another type, or no cited frame was retrieved.
+        ModelOutputError: a field is missing or of another type, no cited frame was retrieved, or a time was made up.
     """
     cited = value.get("frames")
     if not isinstance(cited, list) or not all(isinstance(n, int) and not isinstance(n, bool) for n in cited):
@@ -78,6 +95,12 @@ def checked(value: Mapping[str, Any], kind: AnswerKind, retrieved: Collection[in
         return Decision(False, frames, None, answer)
     if not frames and (kind in (AnswerKind.POSITION, AnswerKind.TIME) or cited):
         raise ModelOutputError("none of 'frames' is a frame that was shown")
+    if times is not None:
+        cited_times = times_in(answer)
+        if not cited_times <= set(times):
+            raise ModelOutputError(f"'answer' cites {min(cited_times - set(times))}, which no frame has")
+        if frames and not cited_times:
+            raise ModelOutputError("'answer' must name the time of what it relies on, as [DAYd HH:MM:SS]")
     if kind is AnswerKind.TEXT:
         if not answer:
             raise ModelOutputError("'answer' is empty")

@@ -1,7 +1,8 @@
-"""``structured``: Vgent's divide and verify. Checks are made of the question and each frame is held against them.
+"""``structured``: Vgent's divide and verify. Checks are made of the question and each clip is held against them.
 
-Frames that pass no check are left out, at most r = 5 stay, and what they answered goes into the final prompt. With
-``retrieval.show_images`` the model sees the frames themselves, else their descriptions.
+A clip is the retrieved frames of K in a row, for presets other than ``vgent`` a single frame. Clips that pass no check
+are left out, at most r = 5 stay, and what they answered goes into the final prompt. With ``retrieval.show_images`` the
+model sees the frames themselves, else their descriptions.
 """
 
 from __future__ import annotations
@@ -18,28 +19,37 @@ CANDIDATES = 20
 """N of the paper."""
 KEPT = 5
 """r of the paper."""
+IMAGES = 8
+"""Frames of a clip that the model is shown, best first."""
 
 
 def divide_and_verify(conversation: Conversation, evidence: Evidence) -> Decision:
-    """The answer over the frames that pass.
+    """The answer over the clips that pass.
 
     Raises:
         ModelError: no usable reply in time.
     """
     lines = evidence.lines(conversation.config.context_tokens)
     checks = _checks(conversation, evidence)
-    passed: list[tuple[int, int, str]] = []
-    for place, (keyframe_id, line) in enumerate(list(lines.items())[:CANDIDATES]):
-        answers = _verified(conversation, evidence, keyframe_id, line, checks)
+    passed: list[tuple[int, int, list[int], str]] = []
+    for place, clip in enumerate(_clips(evidence, list(lines))[:CANDIDATES]):
+        answers = _verified(conversation, evidence, {number: lines[number] for number in clip}, checks)
         score = sum(_passes(answer) for answer in answers)
         if score:
             said = "; ".join(f"{check} {answer}" for check, answer in zip(checks, answers, strict=True))
-            passed.append((-score, place, f"[#{keyframe_id}] {said}"))
+            passed.append((-score, place, clip, f"{' '.join(f'[#{number}]' for number in clip)} {said}"))
     kept = sorted(passed)[:KEPT]
-    ids = list(lines)
-    chosen = {ids[place]: lines[ids[place]] for _, place, _ in kept} or dict(list(lines.items())[:KEPT])
-    notes = "\n".join(["Checks:", *(note for _, _, note in kept)]) if kept else ""
-    return decide(conversation, evidence, chosen, notes)
+    chosen = [number for _, _, clip, _ in kept for number in clip] or list(lines)[:KEPT]
+    notes = "\n".join(["Checks:", *(note for _, _, _, note in kept)]) if kept else ""
+    return decide(conversation, evidence, {number: lines[number] for number in chosen}, notes)
+
+
+def _clips(evidence: Evidence, keyframe_ids: list[int]) -> list[list[int]]:
+    """The frames by clip, the clip of the best frame first; frames of no clip stand alone."""
+    clips: dict[int, list[int]] = {}
+    for number in keyframe_ids:
+        clips.setdefault(evidence.clips.get(number, -number), []).append(number)
+    return list(clips.values())
 
 
 def _checks(conversation: Conversation, evidence: Evidence) -> list[str]:
@@ -56,20 +66,19 @@ def _checks(conversation: Conversation, evidence: Evidence) -> list[str]:
     return found
 
 
-def _verified(
-    conversation: Conversation, evidence: Evidence, keyframe_id: int, line: str, checks: list[str]
-) -> list[str]:
-    image = evidence.reader.image(keyframe_id) if conversation.config.show_images else None
+def _verified(conversation: Conversation, evidence: Evidence, clip: dict[int, str], checks: list[str]) -> list[str]:
+    shown = list(clip)[:IMAGES] if conversation.config.show_images else []
+    pictures = [image for number in shown if (image := evidence.reader.image(number)) is not None]
     text = conversation.prompt(
         "verify",
-        pictures=", and as it looks" if image is not None else "",
-        clip=line,
+        pictures=", and as it looks" if pictures else "",
+        clip="\n".join(clip.values()),
         checks="\n".join(f"{i}. {check}" for i, check in enumerate(checks, start=1)),
     )
     content: Any = text
-    if image is not None:
-        url = "data:image/jpeg;base64," + base64.b64encode(image).decode()
-        content = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": text}]
+    if pictures:
+        urls = ["data:image/jpeg;base64," + base64.b64encode(image).decode() for image in pictures]
+        content = [*({"type": "image_url", "image_url": {"url": url}} for url in urls), {"type": "text", "text": text}]
 
     def check(value: dict[str, Any]) -> list[str]:
         answers = [str(item).strip().lower() for item in value["answers"]]

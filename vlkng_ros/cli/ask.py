@@ -68,6 +68,8 @@ def add_parser(subparsers: arguments.Parsers) -> None:
         "--server-url", default=known["server_url"].default, metavar="URL", help=known["server_url"].doc
     )
     parser.add_argument("--model", default=known["model"].default, metavar="NAME", help=known["model"].doc)
+    visual = known["visual_model"]
+    parser.add_argument("--visual-model", default=visual.default, metavar="MODEL", help=visual.doc)
     arguments.add_text_encoder(parser)
     parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
     parser.add_argument(
@@ -88,6 +90,7 @@ def run(args: argparse.Namespace) -> int:
         raise QuestionError("the question is empty: ask something like 'Where is the fire extinguisher?'")
     from vlkng_ros.answering import MemoryQuery
     from vlkng_ros.memory import MemoryReader, open_encoder
+    from vlkng_ros.perception.siglip import open_visual
 
     with MemoryReader.open(args.memory) as reader:
         encoder = open_encoder(args.text_encoder) if reader.stats().encoder_id is not None else None
@@ -98,8 +101,9 @@ def run(args: argparse.Namespace) -> int:
             answerer=args.answerer,
             server_url=args.server_url,
             model=args.model,
+            visual_model=args.visual_model,
         )
-        memory = MemoryQuery(reader, encoder, config)
+        memory = MemoryQuery(reader, encoder, config, visual=open_visual(config.visual_model))
         if args.batch is not None:
             for line in lines:
                 print(json.dumps(as_json(line["id"], _ask_line(memory, line, args)), ensure_ascii=False), flush=True)

@@ -74,7 +74,9 @@ def _add_benchmark(benchmarks: arguments.Parsers, name: str, text: str) -> None:
         help="also VL-KnG's F and CwGR, and hybrid with each channel alone and with each left out",
     )
     parser.add_argument(
-        "--answerer", choices=known["answerer"].choices, help=f"{known['answerer'].doc} (with --llm: llm)"
+        "--answerer",
+        choices=known["answerer"].choices,
+        help=f"{known['answerer'].doc} (with --llm: that of each preset's paper)",
     )
     parser.add_argument("--llm", metavar="NAME", help="language model that answers, as the server knows it")
     parser.add_argument("--server-url", metavar="URL", help=known["server_url"].doc)
@@ -101,7 +103,8 @@ def run(args: argparse.Namespace) -> int:
     presets = list(dict.fromkeys(args.preset or [config.retrieval.preset]))
     if "all" in presets:
         presets = list(parameters_of(RetrievalConfig)["preset"].choices)
-    runs = configurations(config.retrieval, presets, ablations=args.ablations)
+    as_papers = args.llm is not None and args.answerer is None
+    runs = configurations(config.retrieval, presets, ablations=args.ablations, as_papers=as_papers)
     recordings = _recordings(args)
     models = _models(args, config)
     logs = {
@@ -162,6 +165,7 @@ def _models(args: argparse.Namespace, config: EvaluationConfig) -> Models:
     from vlkng_ros.evaluation.running import Models
     from vlkng_ros.evaluation.text_answers import Judge
     from vlkng_ros.memory import open_encoder
+    from vlkng_ros.perception.siglip import open_visual
 
     retrieval = config.retrieval
     chat = None if retrieval.answerer == "extractive" else open_chat(retrieval)
@@ -169,4 +173,5 @@ def _models(args: argparse.Namespace, config: EvaluationConfig) -> Models:
     if args.judge:
         url = args.judge_url or retrieval.server_url
         judge = Judge(open_chat(replace(retrieval, model=args.judge, server_url=url)), retrieval.prompts)
-    return Models(open_encoder(config.association.text_encoder), chat, judge)
+    visual = open_visual(retrieval.visual_model)
+    return Models(open_encoder(config.association.text_encoder), visual, chat, judge)

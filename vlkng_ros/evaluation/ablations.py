@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from vlkng_ros.config import RetrievalConfig
+from vlkng_ros.retrieval.presets import ANSWERERS
 
 GRAPHS = ("vlkng-gr", "vlkng-ger", "vlkng-full", "vlkng-cwgr")
 """VL-KnG's table 8: with visual grounding, the full graph (F), and chunk graphs without identity (CwGR)."""
 
 
 def configurations(
-    config: RetrievalConfig, presets: Sequence[str], *, ablations: bool = False
+    config: RetrievalConfig, presets: Sequence[str], *, ablations: bool = False, as_papers: bool = False
 ) -> dict[str, RetrievalConfig]:
     """A configuration by label, presets first.
 
@@ -20,7 +21,11 @@ def configurations(
         config: what all have in common.
         presets: names of presets.
         ablations: also VL-KnG's, and hybrid's channels: each alone, and each left out.
+        as_papers: each preset answers with the answerer of its paper.
     """
     names = [*presets, *GRAPHS] if ablations else presets
-    found = {name: replace(config, preset=name) for name in dict.fromkeys(names)}
+    found = {}
+    for name in dict.fromkeys(names):
+        answerer = ANSWERERS.get(name, "llm") if as_papers else config.answerer
+        found[name] = replace(config, preset=name, answerer=answerer)
     return found

@@ -28,6 +28,7 @@ class Models:
     """What answers and marks beside the rules: each None where it is not configured."""
 
     encoder: TextEncoder | None = None
+    visual: TextEncoder | None = None
     chat: Chat | None = None
     judge: Judge | None = None
 
@@ -116,7 +117,7 @@ def _one_run(
         judged = log.get(asked)
         if judged is None:
             if memory is None:
-                memory = MemoryQuery(reader, models.encoder, config, models.chat)
+                memory = MemoryQuery(reader, models.encoder, config, models.chat, models.visual)
             judged = _ask(asked, memory, reader, models, config)
             log.add(judged)
         found.append(judged)

@@ -53,6 +53,7 @@ class QueryNode(ManagedNode):
         self._group = ReentrantCallbackGroup()
         self._waiter = Waiter(self, self._group)
         self._encoder: Any = None
+        self._visual: Any = None
         self._encoder_open = False
         self._transforms: Any = None
         self._memory: MemoryThread | None = None
@@ -136,11 +137,13 @@ class QueryNode(ManagedNode):
     def _make_query(self, reader: MemoryReader, config: QueryConfig) -> MemoryQuery:
         """In the memory's thread: loading a text encoder takes seconds."""
         from vlkng_ros.answering.ask import MemoryQuery
+        from vlkng_ros.perception.siglip import open_visual
 
         if not self._encoder_open:
             self._encoder = open_encoder(config.association.text_encoder)
+            self._visual = open_visual(config.retrieval.visual_model)
             self._encoder_open = True
-        return MemoryQuery(reader, self._encoder, config.retrieval)
+        return MemoryQuery(reader, self._encoder, config.retrieval, visual=self._visual)
 
     def _navigation_config(self) -> NavigationConfig:
         return self.config.navigation

@@ -104,6 +104,15 @@ class Siglip:
         return self._net
 
 
+def open_visual(model: str) -> Siglip | None:
+    """The model by hub id or folder that questions are compared to crops with; None where none is named.
+
+    Raises:
+        ModelError: it cannot be loaded.
+    """
+    return Siglip(model) if model else None
+
+
 def _crop(image: Image, box_px: BoxPx) -> Any:
     from PIL import Image as PilImage
 

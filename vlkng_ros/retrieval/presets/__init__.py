@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vlkng_ros.retrieval.presets.base import Finder
+from vlkng_ros.retrieval.crops import CropIndex
+from vlkng_ros.retrieval.presets.base import Finder, Preset
 from vlkng_ros.retrieval.presets.egograph import EgoGraph
 from vlkng_ros.retrieval.presets.embodied_lgr import EmbodiedLGR
 from vlkng_ros.retrieval.presets.vgent import Vgent
@@ -18,7 +19,7 @@ from vlkng_ros.retrieval.query import Query
 from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
 from vlkng_ros.types import Vec3
 
-PAPERS: dict[str, Callable[[Retriever, str], Finder]] = {
+PAPERS: dict[str, Callable[[Retriever, str, CropIndex | None], Finder]] = {
     "vlkng-gr": GraphRetrieval,
     "vlkng-ger": GraphEnhancedRetrieval,
     "vlkng-full": FullGraph,
@@ -30,18 +31,14 @@ PAPERS: dict[str, Callable[[Retriever, str], Finder]] = {
 OURS = "hybrid"
 
 
-class Hybrid:
+class Hybrid(Preset):
     """``hybrid``: all channels of the retriever."""
 
     view = "hybrid"
 
-    def __init__(self, retriever: Retriever, view: str) -> None:
-        self._retriever = retriever
-        self.in_view = view
-
     def find(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Found:
         """Places, one for each thing, well supported ones first."""
-        return self._retriever.find(query, scene, asker_m)
+        return self.retriever.find(query, scene, asker_m)
 
 
 NAMES = (OURS, *PAPERS)
@@ -51,6 +48,10 @@ VIEWS = {OURS: "hybrid", "embodied-lgr": "proximity", "vgent": "text_merge", "eg
 """The identity view of each preset; ``vlkng-cwgr`` has none."""
 
 
+ANSWERERS = {"embodied-lgr": "agent", "vgent": "structured"}
+"""How a paper's language model answers; the others' in one shot (``llm``)."""
+
+
 def view_for(retriever: Retriever, preset: str) -> str:
     """The preset's identity view, or where the memory lacks it the one that stands in; empty where there is none."""
     views = retriever.reader.views()
@@ -58,14 +59,19 @@ def view_for(retriever: Retriever, preset: str) -> str:
     return next((name for name in wanted if name in views), "")
 
 
-def finder_for(retriever: Retriever, preset: str) -> Finder:
+def finder_for(retriever: Retriever, preset: str, crops: CropIndex | None = None) -> Finder:
     """What finds keyframes for a preset, over its view.
+
+    Args:
+        retriever: the memory's index.
+        preset: its name.
+        crops: the visual channel, where there is one.
 
     Raises:
         KeyError: there is no such preset.
     """
     view = view_for(retriever, preset)
-    return Hybrid(retriever, view) if preset == OURS else PAPERS[preset](retriever, view)
+    return Hybrid(retriever, view, crops) if preset == OURS else PAPERS[preset](retriever, view, crops)
 
 
-__all__ = ["NAMES", "OURS", "PAPERS", "VIEWS", "Finder", "finder_for", "view_for"]
+__all__ = ["ANSWERERS", "NAMES", "OURS", "PAPERS", "VIEWS", "Finder", "finder_for", "view_for"]

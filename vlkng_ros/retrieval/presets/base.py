@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vlkng_ros.memory.words import NUMBERS, terms
+from vlkng_ros.retrieval.crops import CropIndex
 from vlkng_ros.retrieval.evidence import FrameEvidence
 from vlkng_ros.retrieval.matching import Fit
 from vlkng_ros.retrieval.query import Query
@@ -23,10 +24,41 @@ class Finder(Protocol):
     """The identity view that the paper's graph is made of."""
     in_view: str
     """That, or what stands in for it in this memory; empty for none."""
+    clip_frames: int
+    """Frames that a model verifies together."""
+    cites_times: bool
+    """Whether a model must name the time of all it relies on."""
 
     def find(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Found:
         """Frames that bear on the query, best first."""
         ...
+
+    def context(self, query: Query, scene: Scene) -> list[str]:
+        """What a model is told beside the frames: lines, most important first."""
+        ...
+
+
+class Preset:
+    """What finders have in common.
+
+    Args:
+        retriever: the memory's index.
+        view: the view that is there.
+        crops: the visual channel, where there is one.
+    """
+
+    view = ""
+    clip_frames = 1
+    cites_times = False
+
+    def __init__(self, retriever: Retriever, view: str, crops: CropIndex | None = None) -> None:
+        self.retriever = retriever
+        self.in_view = view
+        self.crops = crops
+
+    def context(self, query: Query, scene: Scene) -> list[str]:
+        """Nothing beside the frames."""
+        return []
 
 
 def keywords(query: Query) -> list[str]:

@@ -1,6 +1,7 @@
 """EmbodiedLGR's retrieval: the label tool over the proximity graph, its neighbours, and caption vectors behind it.
 
-The agent has three tools (semantic, positional, temporal). Its model-free fall-back here calls the semantic one with
+The paper's agent has three tools (semantic, positional, temporal; section III-B), which ``answering.agent`` offers a
+language model: its semantic one is this retrieval. The model-free fall-back calls the semantic one with
 the question's target; time windows and positions of the question have narrowed the scene before. An entity stands
 where and when it was last seen, as the paper's nodes do. Where no node is similar enough, captions are searched.
 """
@@ -10,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from vlkng_ros.errors import NotInMemoryError
-from vlkng_ros.retrieval.presets.base import Mentions, found, keywords, similarity
+from vlkng_ros.retrieval.presets.base import Mentions, Preset, found, keywords, similarity
 from vlkng_ros.retrieval.query import Query
-from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
+from vlkng_ros.retrieval.retriever import Found, Scene
 from vlkng_ros.types import FloatArray, Vec3
 
 TOP_NODES = 5
@@ -25,14 +26,10 @@ NEIGHBOUR_SHARE = 0.5
 ENTITIES_A_LABEL = 32
 
 
-class EmbodiedLGR:
+class EmbodiedLGR(Preset):
     """``embodied-lgr``."""
 
     view = "proximity"
-
-    def __init__(self, retriever: Retriever, view: str) -> None:
-        self.retriever = retriever
-        self.in_view = view
 
     def find(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Found:
         """The frames at which the most similar nodes were last seen, then those of their neighbours."""

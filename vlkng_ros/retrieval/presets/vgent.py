@@ -1,18 +1,25 @@
 """Vgent's retrieval: clips of K = 64 frames, keywords against entities above theta = 0.5, N = 20 clips, r = 5 verified.
 
-The model-free fall-back verifies by the captions: a sub-query is a keyword, and a clip passes where a text of it says
-the keyword or is similar above theta. (With a video model the frames themselves are looked at:
-``answering.structured``.) Within the clips kept, frames rank by how many keywords they show.
+Entities are those of the view that is merged by text at tau = 0.7: a keyword that is similar to an entity's name above
+theta makes every clip that shows the entity a candidate, whatever it was called there. Candidates are re-ranked by the
+similarities of what they show, summed over the keywords.
+
+With a language model ``answering.structured`` divides the question and verifies it clip by clip, on the frames
+themselves where the model takes pictures. The model-free fall-back verifies by what was said: a sub-query is a keyword,
+and a clip passes it where an entity or a text of it is similar above theta. Within the clips kept, frames rank by how
+much of the keywords they show.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vlkng_ros.retrieval.presets.base import Mentions, cosines, found, keywords
+from vlkng_ros.retrieval.presets.base import Mentions, Preset, cosines, found, keywords
+from vlkng_ros.retrieval.presets.nodes import nodes_of
 from vlkng_ros.retrieval.query import Query
-from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
-from vlkng_ros.types import FloatArray, Vec3
+from vlkng_ros.retrieval.retriever import Found, Scene
+from vlkng_ros.types import Float64Array, FloatArray, Vec3
 
 CLIP = 64
 """K: frames of a clip."""
@@ -23,16 +30,17 @@ CANDIDATES = 20
 KEPT = 5
 """r: clips kept by verification."""
 NEEDED = 0.5
+ENTITIES_A_WORD = 64
+"""Entities of a keyword that are followed, most similar first."""
+SIGHTINGS = 256
+"""Of an entity, newest first."""
 
 
-class Vgent:
+class Vgent(Preset):
     """``vgent``."""
 
     view = "text_merge"
-
-    def __init__(self, retriever: Retriever, view: str) -> None:
-        self.retriever = retriever
-        self.in_view = view
+    clip_frames = CLIP
 
     def find(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Found:
         """Frames of the verified clips, by the keywords they show."""
@@ -43,7 +51,8 @@ class Vgent:
         by_frame = np.zeros((len(words), len(scene)))
         for row, score in enumerate(scores):
             by_frame[row], _ = mentions.best_of(np.where(score > THETA, score, 0), len(scene))
-        kept = self._verified(by_frame, clips)
+        by_clip = self._by_clip(words, by_frame, clips, scene)
+        kept = verified(by_clip)
         total = by_frame.sum(axis=0) * kept[clips]
         together = scores.sum(axis=0) if len(words) else np.zeros(scene.cut.slots, dtype=np.float32)
         _, best = mentions.best_of(np.maximum(together, 0), len(scene))
@@ -58,16 +67,37 @@ class Vgent:
             scores[row, self.retriever.index.postings(word, scene.cut).slots] = 1.0
         return scores
 
-    def _verified(self, by_frame: np.ndarray[tuple[int, int], np.dtype[np.float64]], clips: np.ndarray) -> np.ndarray:
-        """Which clips are kept: of the N best by summed similarity those that answer most sub-queries, at most r."""
-        count = int(clips[-1]) + 1 if len(clips) else 0
-        best = np.zeros((len(by_frame), count))
+    def _by_clip(self, words: list[str], by_frame: Float64Array, clips: NDArray[np.intp], scene: Scene) -> Float64Array:
+        """What each clip shows of each keyword, shape ``(keywords, clips)``, entities included."""
+        best = np.zeros((len(words), int(clips[-1]) + 1 if len(clips) else 0))
         for row, values in enumerate(by_frame):
             np.maximum.at(best[row], clips, values)
-        relevance, passed = best.sum(axis=0), (best > 0).sum(axis=0)
-        order = np.argsort(-relevance, kind="stable")[:CANDIDATES]
-        order = order[passed[order] > 0]
-        order = order[np.argsort(-passed[order], kind="stable")][:KEPT]
-        kept = np.zeros(count, dtype=np.bool_)
-        kept[order] = True
-        return kept
+        if not self.in_view or not len(clips):
+            return best
+        nodes = nodes_of(self.retriever, self.in_view)
+        index, reader = self.retriever.index, self.retriever.reader
+        since, until = int(scene.stamps_ns[0]), int(scene.stamps_ns[-1])
+        for row, word in enumerate(words):
+            similar = nodes.similarities(self.retriever, word, [word])
+            for entity, score in nodes.best(similar, THETA, until, ENTITIES_A_WORD):
+                for sighting in reader.sightings(self.in_view, entity.entity_id, since, until, SIGHTINGS):
+                    frame = index.frame_of(sighting.keyframe_id)
+                    if frame is not None and scene.cut.first <= frame < scene.cut.last:
+                        clip = int(clips[frame - scene.cut.first])
+                        best[row, clip] = max(best[row, clip], score)
+        return best
+
+
+def verified(by_clip: Float64Array) -> NDArray[np.bool_]:
+    """Which clips are kept: of the N best by summed similarity those that answer most sub-queries, at most r.
+
+    Args:
+        by_clip: similarity of what a clip shows to a keyword, 0 where it is not above theta; ``(keywords, clips)``.
+    """
+    relevance, passed = by_clip.sum(axis=0), (by_clip > 0).sum(axis=0)
+    order = np.argsort(-relevance, kind="stable")[:CANDIDATES]
+    order = order[passed[order] > 0]
+    order = order[np.argsort(-passed[order], kind="stable")][:KEPT]
+    kept = np.zeros(by_clip.shape[1], dtype=np.bool_)
+    kept[order] = True
+    return kept
