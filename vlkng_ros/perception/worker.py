@@ -267,7 +267,10 @@ class PerceptionWorker:
                 frames = [entry.frame for entry in batch]
                 perceptions = handle.describe(frames, self._min_score, timeout_s, batch[0].phrase)
             except WorkerDiedError as error:
-                self._after_error(batch, error)
+                if error.had_frames:
+                    self._after_error(batch, error)
+                else:
+                    self._put_back(batch)
                 raise
             except ModelUnavailableError as error:
                 self._note(error)

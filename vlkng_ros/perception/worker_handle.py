@@ -40,7 +40,14 @@ _log = logging.getLogger(__name__)
 
 
 class WorkerDiedError(WorkerError):
-    """The process ended, or was silent for too long and was ended."""
+    """The process ended, or was silent for too long and was ended.
+
+    ``had_frames`` holds where it had taken the frames: they may be why.
+    """
+
+    def __init__(self, text: str, had_frames: bool = False) -> None:
+        super().__init__(text)
+        self.had_frames = had_frames
 
 
 class WorkerHandle:
@@ -105,7 +112,7 @@ class WorkerHandle:
         """Has frames described, or searched for ``phrase``.
 
         Raises:
-            WorkerDiedError: the process is gone; these frames may be why.
+            WorkerDiedError: the process is gone; ``had_frames`` says whether these frames may be why.
             ModelError: what the backend said; the process goes on.
         """
         headers = [
@@ -115,7 +122,14 @@ class WorkerHandle:
         pixels = [np.ascontiguousarray(frame.image).data for frame in frames]
         waiting = f"the model was silent for {timeout_s:g} s (perception.timeout_s)"
         question = {"frames": headers, "min_score": min_score, "phrase": phrase}
-        reply = self._ask(question, pixels, time.monotonic() + timeout_s, waiting)
+        deadline = time.monotonic() + timeout_s
+        # A process may end between two batches, and nothing tells us before we send: it says when it has the frames.
+        self._ask(question, pixels, deadline, waiting)
+        try:
+            reply = self._receive(deadline, waiting)
+        except WorkerDiedError as error:
+            error.had_frames = True
+            raise
         try:
             perceptions = [perception_from_json(item) for item in reply["perceptions"]]
         except ValueError as error:
@@ -180,17 +194,28 @@ class WorkerHandle:
 
     def _ask(self, message: Message, parts: Sequence[memoryview], deadline: float, waiting: str) -> Message:
         """One message there and back; ``waiting`` says what a time-out means."""
+        try:
+            if self._channel is not None:
+                self._channel.send(message, parts, deadline)
+        except TimeoutError:
+            self.kill()
+            raise WorkerDiedError(f"perception worker: {waiting} and was ended") from None
+        except ChannelClosedError:
+            raise WorkerDiedError(f"perception worker: {self.end_reason()}") from None
+        return self._receive(deadline, waiting)
+
+    def _receive(self, deadline: float, waiting: str) -> Message:
         if self._channel is None:
             raise WorkerDiedError("perception worker: not started")
         try:
-            self._channel.send(message, parts, deadline)
             reply, _ = self._channel.receive(deadline)
         except TimeoutError:
             self.kill()
             raise WorkerDiedError(f"perception worker: {waiting} and was ended") from None
         except ChannelClosedError:
             raise WorkerDiedError(f"perception worker: {self.end_reason()}") from None
-        self.counters = Counter(reply.get("counters", {}))
+        if "counters" in reply:
+            self.counters = Counter(reply["counters"])
         if "error" in reply:
             raise _error_from(reply["error"])
         return reply

@@ -82,6 +82,7 @@ def _serve(channel: Channel, backend: PerceptionBackend) -> None:
         message, body = channel.receive()
         if "stop" in message:
             return
+        channel.send({"taken": True})
         try:
             backend.min_score = message["min_score"]
             frames, phrase = _frames(message["frames"], memoryview(body)), message["phrase"]

@@ -18,6 +18,7 @@ from vlkng_ros.config import PerceptionConfig
 from vlkng_ros.errors import ModelError, ModelNotFoundError, ModelOutputError, ModelUnavailableError, WorkerError
 from vlkng_ros.perception import PerceptionWorker
 from vlkng_ros.perception.backoff import Backoff
+from vlkng_ros.perception.worker_handle import WorkerHandle
 
 AT_ONCE = Backoff(first_s=0.0, longest_s=0.0)
 WAIT_S = 60.0
@@ -122,8 +123,13 @@ def test_a_hang_past_the_time_out_costs_a_restart(do: Do) -> None:
         assert worker.described >= 1
 
 
-def test_a_worker_killed_while_idle_is_restarted_and_no_frame_is_lost(worker: PerceptionWorker) -> None:
+@pytest.mark.parametrize("noticed", [True, False])
+def test_a_worker_killed_while_idle_is_restarted_and_no_frame_is_lost(
+    worker: PerceptionWorker, noticed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert worker.pid is not None
+    if not noticed:  # as when it ends between the look whether it lives and the frame's way to it
+        monkeypatch.setattr(WorkerHandle, "ended", False)
     os.kill(worker.pid, signal.SIGKILL)
     wait_until_gone(worker.pid)
     assert worker.submit(frame(keyframe_id=3)).result(WAIT_S).caption.startswith("keyframe 3")
