@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from vlkng_ros.memory.words import COLORS, stem, tokens
-from vlkng_ros.retrieval.matching import head_of
+from vlkng_ros.retrieval.phrases import head_of
 from vlkng_ros.retrieval.query import Query
 from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
 

@@ -130,8 +130,9 @@ def other_wordings(phrase: str, *, loose: bool = True, limit: int = 8) -> tuple[
     said = _stems(phrase)
     words = tokens(phrase)
     found: list[str] = []
+    wanted = _stems(phrase.partition(" with ")[0])  # "a sofa with a sleeping cat" is no wish to sleep
     for needs, things in _NEEDS:
-        if any(_find(said, need) >= 0 for need in needs):
+        if any(_find(wanted, need) >= 0 for need in needs):
             found += things
     for groups, symmetric in ((_SAME, True), (_KINDS, loose)):
         for group in groups:

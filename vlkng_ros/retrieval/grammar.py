@@ -222,6 +222,7 @@ ATTRIBUTE = re.compile(
 ATTRIBUTES = {"color": "color", "colour": "color", "colors": "color", "colours": "color", "way": "direction"}
 CHOICE = re.compile(r"\b([a-z][a-z ]*?)\s+or\s+(?:was it |were you |did you |is it |are you )?([a-z][a-z ]*?)$")
 QUOTED = re.compile(r'"([^"]{1,200})"')
+NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+\b")
 WH_AUX = re.compile(
     rf"^(?:what|which|who|whose|whom|how)(?:'s)?\b\s*(?:is|are|was|were|did|do|does|has|have|had|can|"
     rf"could)?\s*(?:{SUBJECT}\s+)?(?:{SEEING}\s+)?"

@@ -7,7 +7,6 @@ head) weighs more than what is said about it. The dense score is the cosine abov
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from vlkng_ros.memory.postings import Postings
 from vlkng_ros.memory.text_index import Cut, TextIndex
 from vlkng_ros.memory.words import COLOR_STEMS, NUMBERS, SIZE_STEMS, stem, stems, terms, tokens
+from vlkng_ros.retrieval.phrases import head_of, thing_of
 from vlkng_ros.types import FloatArray, TextEncoder
 
 DENSE_WEIGHT = 0.8
@@ -26,6 +26,9 @@ UNRELATED_COSINE = 0.2
 """Cosine that sentences about different things have; below it the dense score is 0."""
 SAME_COSINE = (0.62, 0.33)
 """Cosine at which two texts begin to mean the same, and how much more makes them the same."""
+ALIKE_WORDS = 2
+"""Words up to which vectors alone tell that two phrases mean the same. Of longer ones they compare the scene, golf
+cart or not: they support no more than the share of words that the memory ever heard."""
 OTHER_COLOR = 0.5
 """What is left of that where the color that was asked for is not said: vectors hardly tell red from blue."""
 HEAD_WEIGHT = 1.5
@@ -48,10 +51,6 @@ DENIED_FACTOR = 0.3
 FAR_FACTOR = 0.8
 OTHER_WORDING_WEIGHT = 0.9
 _NO_SLOTS: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
-_HEAD_END = re.compile(
-    r"\b(?:with|of|that|which|who|whose|where|in|on|at|near|for|by|from|to|under|behind|between|holding|wearing|riding|trying|"
-    r"carrying|go|goes|going|walk|walks|run|runs|ride|rides|sit|sits|stand|stands|open|opens|opening|talking|chatting|standing|sitting|walking|hanging|parked|next|while|and)\b"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +59,8 @@ class Wording:
 
     text: str
     weight: float = 1.0
+    part: bool = False
+    """Whether it is only part of what was asked: it then supports no more than its share of the words' weight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ class _Scores:
     """Texts by one channel for one wording: slots ascending with their score and the share of the wording they say.
 
     ``denied`` say that it is absent, ``spelt`` is the wording as the memory spells it, ``known`` whether the memory
-    knows each of its words.
+    knows each of its ``count`` words; ``total`` is their weight and ``heard`` the share of it that the memory knows.
     """
 
     slots: NDArray[np.intp]
@@ -104,14 +105,9 @@ class _Scores:
     denied: NDArray[np.intp] = field(default_factory=lambda: _NO_SLOTS)
     spelt: str = ""
     known: bool = False
-
-
-def head_of(phrase: str) -> str:
-    """The term that names the thing: the last one before "with", "of", "that" ...; empty for a phrase without one."""
-    cut = _HEAD_END.search(phrase)
-    before = phrase[: cut.start()] if cut else phrase
-    found = terms(before) or terms(phrase)
-    return found[-1] if found else ""
+    total: float = 1.0
+    heard: float = 1.0
+    count: int = 0
 
 
 class Encoded:
@@ -163,10 +159,16 @@ class Matcher:
             denied = np.isin(both.slots, by_words.denied)
             gain[denied] *= DENIED_FACTOR
             said = wording.weight * both.covered
+            if wording.part:
+                said *= min(1.0, by_words.total / lexical[0].total)
             said[denied] *= DENIED_FACTOR
             scores[both.slots] = np.maximum(scores[both.slots], gain)
             support[both.slots] = np.maximum(support[both.slots], said)
         return self._best(scores, support, cut, mask, limit)
+
+    def weight(self, phrase: str, cut: Cut, names: frozenset[str] = frozenset()) -> float:
+        """What a phrase tells: the weight of its words, less that of names."""
+        return sum(term.weight for name, term in self._terms(phrase, cut).items() if name not in names)
 
     def _dense(
         self, wordings: Sequence[Wording], lexical: Sequence[_Scores], cut: Cut, mask: NDArray[np.bool_] | None
@@ -187,6 +189,8 @@ class Matcher:
             for color in COLOR_STEMS.intersection(terms(lexical[i].spelt)):
                 said = self._index.postings(color, cut).slots
                 same = np.where(np.isin(slots, said), same, OTHER_COLOR * same)
+            if lexical[i].count > ALIKE_WORDS:
+                same = same * lexical[i].heard
             found[i] = _Scores(slots, score.astype(np.float32), same.astype(np.float32))
         return found
 
@@ -218,7 +222,8 @@ class Matcher:
         denied = [found.denied for found in lists.values() if len(found.denied)]
         spelt = " ".join(_respelt(word, wanted) for word in tokens(wording.text)) or wording.text
         known = bool(wanted) and all(any(len(lists[s].slots) for s in term.spellings) for term in wanted.values())
-        return _Scores(slots, score, covered, _merged(denied), spelt, known)
+        heard = sum(t.weight for t in wanted.values() if any(len(lists[s].slots) for s in t.spellings)) / total
+        return _Scores(slots, score, covered, _merged(denied), spelt, known, total, heard, len(wanted))
 
     def _unbind(
         self,
@@ -368,15 +373,3 @@ def _places(word: str, said: Sequence[str]) -> Iterator[int]:
 def _respelt(word: str, wanted: dict[str, _Term]) -> str:
     term = wanted.get(stem(word))
     return term.spellings[0] if term is not None and stem(word) not in term.spellings else word
-
-
-def is_clause(phrase: str) -> bool:
-    """Whether a phrase says more of the thing than adjectives do ("with ...", "trying to ...")."""
-    return _HEAD_END.search(phrase) is not None
-
-
-def thing_of(phrase: str) -> str:
-    """A phrase up to what is said about the thing ("with ...", "of ..."); the phrase itself where that is all."""
-    found = _HEAD_END.search(phrase)
-    thing = phrase[: found.start()].strip() if found else phrase
-    return thing if terms(thing) else phrase

@@ -111,7 +111,12 @@ _ON_PLACE = re.compile(
     r"(?:been\s+)?(?:in|on|at|inside|near)|drive|drove|driving|travel(?:ed)?)\s+(?P<place>(?:the|a|an|that|"
     r"this)\s+.+)$"
 )
-_THING = re.compile(r"\b(?:that|which|who|where|when|did|do)\b")
+_OTHERS = re.compile(
+    r"\b(?:person|people|persons?|man|men|woman|women|guys?|girls?|boys?|child|children|kids?|students?|someone|"
+    r"somebody|cars?|dogs?|cats?|they|he|she)\b"
+)
+"""Who else may enter and leave."""
+_OWN_DOINGS = frozenset((AnswerKind.POSITION, AnswerKind.TIME, AnswerKind.DURATION, AnswerKind.COUNT))
 
 
 def find_motion(text: str, kind: AnswerKind) -> tuple[Motion | None, str]:
@@ -127,9 +132,7 @@ def find_motion(text: str, kind: AnswerKind) -> tuple[Motion | None, str]:
     for motion, pattern in ((MotionKind.LEAVE, _LEAVE), (MotionKind.ENTER, _ENTER)):
         if found := pattern.search(clause):
             boundary = Boundary.END if motion is MotionKind.LEAVE else Boundary.BEGIN
-            if kind in (AnswerKind.POSITION, AnswerKind.TIME, AnswerKind.DURATION, AnswerKind.COUNT) or _robot_does(
-                clause, found
-            ):
+            if _robot_does(clause, found) or (kind in _OWN_DOINGS and not _OTHERS.search(clause[: found.start()])):
                 return Motion(motion, boundary=boundary, after=after, before=before), ""
     for motion, pattern in ((MotionKind.INSIDE, _INSIDE), (MotionKind.OUTSIDE, _OUTSIDE)):
         if found := pattern.search(clause):

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 
 from vlkng_ros.errors import QuestionError
-from vlkng_ros.memory.words import NUMBERS
+from vlkng_ros.memory.words import NUMBERS, terms
 from vlkng_ros.retrieval import grammar
 from vlkng_ros.retrieval.grammar import Superlative
 from vlkng_ros.retrieval.motion_phrases import Motion, MotionKind, find_motion
@@ -63,6 +63,9 @@ class Query:
     choices: tuple[str, ...] = ()
     """The alternatives of an "or" question."""
     times: tuple[TimePhrase, ...] = field(default=())
+    names: frozenset[str] = frozenset()
+    """Stems of words written as names ("the Bill and Melinda Gates building"): captions hardly ever know them, so
+    that is not held against a thing that stands there."""
 
 
 _PLAIN = str.maketrans("“”„«»’‘`？！，。…–—", '"""""\'\'\'?!,. --')
@@ -115,6 +118,7 @@ def parse(text: str) -> Query:
         attribute=attribute,
         choices=choices,
         times=times,
+        names=frozenset(term for name in grammar.NAME.findall(text) for term in terms(name)),
     )
 
 

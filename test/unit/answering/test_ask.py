@@ -94,6 +94,26 @@ def test_what_was_never_seen_is_not_made_up(ask: Ask, thing: str) -> None:
     assert ask(f"How many {thing}s did you see?").goal is None
 
 
+@pytest.mark.parametrize(
+    ("thing", "seen"),
+    [
+        ("bench", True),
+        ("bench next to the lamp post", True),
+        ("bench next to the elephant", False),
+        ("bench in front of the Dell Complex", True),
+        ("red sofa with a sleeping elephant", False),
+        ("person walking on the sidewalk with a surfboard", False),
+    ],
+)
+def test_what_it_stands_beside_must_have_been_seen_too(ask: Ask, thing: str, seen: bool) -> None:
+    assert ask(f"Where is the {thing}?").status is (AnswerStatus.OK if seen else AnswerStatus.NOT_FOUND)
+
+
+def test_what_is_taken_for_granted_needs_less_to_be_found(ask: Ask) -> None:
+    assert frames_of(ask("Where did you see the wooden bench with graffiti?"))[0] == 45
+    assert ask("Where is the wooden bench with graffiti?").status is AnswerStatus.NOT_FOUND
+
+
 @pytest.mark.parametrize("question", ["Where is the?", "a", "Did you not see?", "Did you not see an elephant?"])
 def test_a_question_of_little_words_alone_is_answered(ask: Ask, question: str) -> None:
     answer = ask(question)

@@ -120,6 +120,7 @@ def test_doings_of_others_are_things_to_see() -> None:
     query = parse("Did you see a person holding a door for you to enter the building?")
     assert query.target == "person holding a door for you"
     assert query.motion is None
+    assert parse("Where is the woman walking out of the building with a bottle?").motion is None
 
 
 def test_before_and_after_another_doing() -> None:
