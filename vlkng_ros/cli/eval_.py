@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,6 +99,7 @@ def run(args: argparse.Namespace) -> int:
     from vlkng_ros.evaluation.scores import Judged, figures
     from vlkng_ros.memory.association.registry import associator_names, open_associator
     from vlkng_ros.perception.base import open_backend
+    from vlkng_ros.perception.told import Teller
 
     config = _config(args)
     presets = list(dict.fromkeys(args.preset or [config.retrieval.preset]))
@@ -114,12 +116,22 @@ def run(args: argparse.Namespace) -> int:
     associators = [open_associator(config.association, name) for name in associator_names()]
     backend = None if config.perception.backend == "none" else lambda: open_backend(config.perception)
     results: dict[str, list[Judged]] = {label: [] for label in runs}
-    for recording in recordings:
-        with progress(f"remember {recording.name}", len(recording.frames), "frames") as advance:
-            path = remember(recording, args.out / "memories", models.encoder, associators, advance, backend)
-        with progress(f"ask {recording.name}", len(recording.questions) * len(runs), "questions") as advance:
-            for label, judged in ask_all(recording, path, models, logs, advance).items():
-                results[label] += judged
+    folder, timeout_s = args.out / "memories", config.perception.timeout_s
+    with closing(Teller(config.perception)) as teller:
+        for recording in recordings:
+            with progress(f"remember {recording.name}", len(recording.frames), "frames") as advance:
+                path = remember(
+                    recording,
+                    folder,
+                    models.encoder,
+                    associators,
+                    advance,
+                    backend,
+                    tell=lambda said: teller.tell([said], timeout_s)[0],
+                )
+            with progress(f"ask {recording.name}", len(recording.questions) * len(runs), "questions") as advance:
+                for label, judged in ask_all(recording, path, models, logs, advance).items():
+                    results[label] += judged
     print(table({label: figures(judged) for label, judged in results.items()}))
     title = f"{BENCHMARKS[args.benchmark].partition(':')[0]}, {len(recordings)} recordings"
     print(f"\n{write_report(args.out, results, f'{title}, answerer {config.retrieval.answerer}')}")

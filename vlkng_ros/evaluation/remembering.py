@@ -14,7 +14,7 @@ from vlkng_ros.memory import MemoryReader, MemoryWriter
 from vlkng_ros.memory.association.base import Associator
 from vlkng_ros.perception.base import Frame, PerceptionBackend
 from vlkng_ros.perception.perceive import describe_or_say_why, read_image
-from vlkng_ros.types import Capture, Image, Keyframe, PerceptionState, TextEncoder
+from vlkng_ros.types import Capture, Image, Keyframe, Perception, PerceptionState, TextEncoder
 
 WIDTH_PX = 640
 """Of stored pictures, as the builder keeps them."""
@@ -27,6 +27,7 @@ def remember(
     associators: Sequence[Associator],
     advance: Callable[[int], object],
     backend: Callable[[], PerceptionBackend] | None = None,
+    tell: Callable[[Perception], Perception] = lambda said: said,
 ) -> Path:
     """The memory of a recording, in ``folder/NAME.db``.
 
@@ -37,6 +38,7 @@ def remember(
         associators: one a view; a memory that is there gets those that it lacks.
         advance: called with 1 after each frame.
         backend: opens what describes pictures, called where some are not described yet.
+        tell: adds what a caption tells of, where frames are told in words.
 
     Raises:
         InvalidInputError: there are pictures, and no backend to describe them.
@@ -57,7 +59,7 @@ def remember(
             elif frame.perception is None:
                 shown.append((keyframe.keyframe_id, frame))
             else:
-                writer.add_perception(keyframe.keyframe_id, frame.perception)
+                writer.add_perception(keyframe.keyframe_id, tell(frame.perception))
                 writer.associate(keyframe.keyframe_id)
                 advance(1)
         if shown:
