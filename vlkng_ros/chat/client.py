@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,7 +45,7 @@ class _PassingError(Exception):
 
 
 class ChatClient:
-    """One model on one server. Use it from one thread.
+    """One model on one server. Use it from one thread, and close it: it is a context manager.
 
     Args:
         base_url: up to and with ``/v1``.
@@ -79,14 +80,16 @@ class ChatClient:
         self._schema_works = True
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         try:
+            url = httpx.URL(self.base_url)
+            if url.scheme not in ("http", "https") or not url.host:
+                raise ModelError(f"model server: '{base_url}' is no URL; it looks like http://127.0.0.1:8000/v1")
             # A proxy of the environment is for the world outside, not for a server on this machine.
             direct = {f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")}
             self._http = httpx.Client(headers=headers, follow_redirects=False, mounts=direct)
-            url = httpx.URL(self.base_url)
         except (httpx.InvalidURL, ValueError, UnicodeEncodeError) as error:
             raise ModelError(f"model server: '{base_url}' is no usable URL, or the key no header") from error
-        if url.scheme not in ("http", "https") or not url.host:
-            raise ModelError(f"model server: '{base_url}' is no URL; it looks like http://127.0.0.1:8000/v1")
+        # One that is dropped without being closed must not leave its connections to the collector.
+        self._close = weakref.finalize(self, self._http.close)
 
     def complete(
         self,
@@ -157,7 +160,15 @@ class ChatClient:
 
     def close(self) -> None:
         """Closes the connections."""
-        self._http.close()
+        self._close()
+
+    def __enter__(self) -> ChatClient:
+        """Itself."""
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        """Closes the connections."""
+        self.close()
 
     def _request(self, method: str, path: str, deadline: float, body: Any = None) -> tuple[int, bytes]:
         httpx = self._httpx

@@ -82,8 +82,13 @@ def fetch(model: str, *, endpoint: str | None = None) -> Path:
     """
     if not looks_like_hub_id(model):
         raise ModelError(f"'{model}' is no hub id (owner/name); there is nothing to fetch")
-    from huggingface_hub import constants, snapshot_download
-    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+    try:
+        from huggingface_hub import constants, snapshot_download
+        from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+    except ImportError as error:
+        raise ModelError(
+            f"{model}: needs huggingface_hub to be fetched ({error}); pip install 'vlkng_ros[florence]' brings it"
+        ) from error
 
     if constants.HF_HUB_OFFLINE:
         raise ModelError(f"{model}: HF_HUB_OFFLINE is set, so the hub is not asked; unset it to fetch")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from pathlib import Path
 
@@ -38,11 +39,15 @@ def looks_like_hub_id(model: str) -> bool:
 
 def fetch_command(model: str) -> str:
     """The command that brings a model's weights."""
+    if importlib.util.find_spec("huggingface_hub") is None:
+        return f"pip install 'vlkng_ros[florence]' && hf download {model}"
     return f"hf download {model}"
 
 
 def cached_snapshot(hub_id: str) -> Path | None:
     """The cached files of a hub id, None where they are not all there."""
+    if importlib.util.find_spec("huggingface_hub") is None:
+        return None
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 

@@ -1,6 +1,8 @@
 """The client of OpenAI-compatible servers, against a real server that misbehaves on request."""
 
+import gc
 import socket
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -26,9 +28,8 @@ def pauses() -> list[float]:
 
 @pytest.fixture
 def client(server: ModelServer, pauses: list[float]) -> Iterator[ChatClient]:
-    client = ChatClient(server.url, "tiny", sleep=pauses.append)
-    yield client
-    client.close()
+    with ChatClient(server.url, "tiny", sleep=pauses.append) as client:
+        yield client
 
 
 def ask(client: ChatClient, timeout_s: float = 30.0, schema: dict[str, object] | None = None) -> Reply:
@@ -180,3 +181,18 @@ def test_a_proxy_is_not_asked_for_this_machine(server: ModelServer, monkeypatch:
     client = ChatClient(server.url, "tiny", attempts=1)
     assert ask(client).text == "hi"
     client.close()
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_no_connection_is_left_open(server: ModelServer, closed: bool) -> None:
+    server.will(say("hi"))
+    client = ChatClient(server.url, "tiny", attempts=1)
+    assert ask(client).text == "hi"
+    if closed:
+        client.close()
+        client.close()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        del client
+        gc.collect()
+    assert [str(warning.message) for warning in caught if warning.category is ResourceWarning] == []

@@ -6,9 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-import torch
-import transformers
 
+NEEDED = "tests of local models need torch and transformers: pip install 'vlkng_ros[florence]'"
+torch = pytest.importorskip("torch", reason=NEEDED)
+transformers = pytest.importorskip("transformers", reason=NEEDED)
 HERE = Path(__file__).parent
 
 

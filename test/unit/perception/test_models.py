@@ -1,6 +1,7 @@
 """Which models a configuration needs, and bringing them from a hub (one on this machine)."""
 
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,6 +12,8 @@ import pytest
 from vlkng_ros.config import PerceptionConfig
 from vlkng_ros.errors import ModelError
 from vlkng_ros.perception.models import ModelStatus, fetch, licence_of, models_needed
+
+NEEDED = "only transformers brings the hub's client: pip install 'vlkng_ros[florence]'"
 
 COMMIT = "c" * 40
 FILES = {
@@ -62,6 +65,7 @@ class Hub(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    pytest.importorskip("huggingface_hub", reason=NEEDED)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -104,7 +108,17 @@ def test_a_hub_that_is_not_there_is_said_so(hub: str) -> None:
         fetch("some/model", endpoint="http://127.0.0.1:9")
 
 
+def test_without_a_client_of_the_hub_it_is_said_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    status = only(PerceptionConfig(backend="florence2", model="some/model"))
+    assert status.bring == "pip install 'vlkng_ros[florence]' && hf download some/model"
+    with pytest.raises(ModelError, match=r"pip install 'vlkng_ros\[florence\]' brings it"):
+        fetch("some/model")
+
+
 def test_offline_nothing_is_asked() -> None:
+    pytest.importorskip("huggingface_hub", reason=NEEDED)
     with pytest.raises(ModelError, match="HF_HUB_OFFLINE is set"):
         fetch("some/model")
 
@@ -125,6 +139,7 @@ def test_the_packaged_models_are_listed_with_their_size() -> None:
 
 
 def test_every_model_of_a_configuration_is_listed() -> None:
+    pytest.importorskip("huggingface_hub", reason=NEEDED)
     config = PerceptionConfig(backend="qwen_vl", crop_model="google/siglip2-base-patch16-224")
     needed = models_needed(config, text_encoder="some/encoder")
     assert [(status.role, status.model, status.bring) for status in needed] == [

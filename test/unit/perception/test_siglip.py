@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from checkpoint_cache import checkpoint
+from checkpoint_cache import checkpoint, torch
 from skimage import data
 from tiny_siglip import CAPTIONS
 

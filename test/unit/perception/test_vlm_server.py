@@ -34,6 +34,7 @@ def config(server: ModelServer, **changes: Any) -> PerceptionConfig:
         "server_url": server.url,
         "timeout_s": 30.0,
         "batch_wait_s": 0.0,
+        "captions": "none",
     }
     return PerceptionConfig(**{**values, **changes})
 
