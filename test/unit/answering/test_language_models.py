@@ -1,19 +1,20 @@
 """Answers through a real HTTP server that is told what to say."""
 
+import base64
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from captioned_drives import SECOND, WordEncoder, remember, round_trip
+from captioned_drives import SECOND, WordEncoder, open_writer, remember, round_trip
 from model_server import ModelServer, hang, running_server, say, send
 
 from vlkng_ros.answering import MemoryQuery
 from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ConfigError
 from vlkng_ros.memory import MemoryReader
-from vlkng_ros.types import Answer, AnswerStatus, Question
+from vlkng_ros.types import Answer, AnswerStatus, Capture, Perception, Pose, Question
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def ask(drive: Path, server: ModelServer) -> Iterator[Ask]:
 
         def ask_(answerer: str, text: str, **config: Any) -> Answer:
             settings = RetrievalConfig(answerer=answerer, server_url=server.url, model="tiny", **config)
-            return MemoryQuery(reader, WordEncoder(), settings).ask(Question(text))
+            return MemoryQuery(reader, WordEncoder(), settings).ask(Question(text, preset=settings.preset))
 
         yield ask_
 
@@ -183,6 +184,52 @@ def test_divide_and_verify_keeps_what_passes(ask: Ask, server: ModelServer) -> N
     final = asked(server)
     assert "[#11] Is there a fire hydrant? yes; Is it red? yes" in final
     assert "[#46]" not in final
+
+
+def test_vgent_verifies_clips_on_their_frames(server: ModelServer, tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with open_writer(path, WordEncoder()) as writer:
+        for i in range(130):
+            pose = Pose.planar("map", float(i), 0.0)
+            frame = writer.add_keyframe(Capture(i * SECOND, pose), b"jpeg%d" % i)
+            writer.add_perception(frame.keyframe_id, Perception("A red sofa." if i in (3, 5, 70) else "A wall."))
+    server.will(
+        say('{"checks": ["Is there a sofa?"]}'),
+        say('{"answers": ["no"]}'),
+        say('{"answers": ["yes"]}'),
+        reply(frames=[71]),
+    )
+    config = RetrievalConfig(answerer="structured", server_url=server.url, model="tiny", show_images=True)
+    with MemoryReader.open(path) as reader:
+        asking = Question("Where is the red sofa?", preset="vgent")
+        answer = MemoryQuery(reader, WordEncoder(), config).ask(asking)
+    assert (answer.answerer, answer.citations) == ("structured", (71,))
+    first, second = (request["messages"][0]["content"] for request in server.requests[1:3])
+    # K = 64: keyframes 4 and 6 are one clip, seen together; 71 is in the next.
+    pictures = [part["image_url"]["url"].rpartition(",")[2] for part in first if part["type"] == "image_url"]
+    assert sorted(base64.b64decode(picture) for picture in pictures) == [b"jpeg3", b"jpeg5"]
+    assert [part["type"] for part in second] == ["image_url", "text"]
+    final = asked(server)
+    assert "[#71] Is there a sofa? yes" in final
+    assert "[#4]" not in final
+
+
+def test_egograph_tells_the_graph_and_wants_times(ask: Ask, server: ModelServer) -> None:
+    server.will(reply(frames=[26], answer="In the corner."), reply(frames=[26], answer="Seen at [DAY1 00:00:50]."))
+    answer = ask("llm", "Where is the sofa?", preset="egograph")
+    assert answer.text == "Seen at [DAY1 00:00:50]."
+    shown = asked(server, request=0)
+    assert "object sofa_1: sofa" in shown.partition("Graph:\n")[2]
+    assert "name the time of every event you rely on, as [DAYd HH:MM:SS]" in shown
+    assert "must name the time" in asked(server)
+
+
+def test_notes_take_half_of_the_budget_and_no_more(ask: Ask, server: ModelServer) -> None:
+    server.will(reply(frames=[26]))
+    ask("llm", "Where is the sofa?", preset="vlkng-full", context_tokens=100)
+    frames, _, graph = asked(server).partition("Frames:\n")[2].partition("\n\nQuestion")[0].partition("Graph:\n")
+    assert 0 < len(graph) <= 200
+    assert 0 < len(frames) <= 200
 
 
 def test_a_model_must_be_named(drive: Path) -> None:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vlkng_ros.answering.context import stamp, within_budget
-from vlkng_ros.answering.model_reply import Decision, checked, schema_for
+from vlkng_ros.answering.model_reply import Decision, checked, schema_for, times_in
 from vlkng_ros.errors import ModelOutputError
 from vlkng_ros.types import AnswerKind
 
@@ -22,6 +22,18 @@ def test_each_kind_has_its_value() -> None:
     assert checked(base | {"count": 2.0}, AnswerKind.COUNT, SHOWN).value == 2
     assert checked(base, AnswerKind.TEXT, SHOWN).value == "So."
     assert checked({"found": False, "frames": [], "answer": ""}, AnswerKind.TIME, SHOWN).found is False
+
+
+def test_cited_times_are_those_of_frames() -> None:
+    shown = times_in("[#3] [DAY1 08:00:00] at x=1. [#4] [DAY2 09:30:00] at x=2.")
+    assert shown == {"[DAY1 08:00:00]", "[DAY2 09:30:00]"}
+    reply = {"found": True, "frames": [3], "answer": "He sang at [DAY1 08:00:00]."}
+    assert checked(reply, AnswerKind.TEXT, SHOWN, shown).answer == "He sang at [DAY1 08:00:00]."
+    with pytest.raises(ModelOutputError, match=r"\[DAY3 08:00:00\], which no frame has"):
+        checked(reply | {"answer": "He sang at [DAY3 08:00:00]."}, AnswerKind.TEXT, SHOWN, shown)
+    with pytest.raises(ModelOutputError, match="must name the time"):
+        checked(reply | {"answer": "He sang."}, AnswerKind.TEXT, SHOWN, shown)
+    assert checked(reply | {"answer": "He sang."}, AnswerKind.TEXT, SHOWN).answer == "He sang."
 
 
 @pytest.mark.parametrize(
