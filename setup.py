@@ -73,6 +73,9 @@ EXTRAS = {
     "tiny-llm": [
         "xllamacpp>=2026.10,<2027",  # llama.cpp's server; not in dev: 100 MB for four tests
     ],
+    "bench": [
+        "emem>=0.3,<0.4",  # another memory for robots, measured beside this one
+    ],
     "dev": [
         "pytest>=8,<10",
         "pytest-timeout>=2.3,<3",  # a test that hangs is named, not waited for
