@@ -32,6 +32,8 @@ class ModelServer:
 
 class Handler(BaseHTTPRequestHandler):
     server: "_Server"
+    protocol_version = "HTTP/1.1"
+    """As real servers do, it keeps connections open."""
 
     def do_GET(self) -> None:
         self.send(200, json.dumps({"data": [{"id": name} for name in self.server.told.models]}))
