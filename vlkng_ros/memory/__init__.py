@@ -2,6 +2,7 @@
 
 from vlkng_ros.memory.reader import MemoryReader
 from vlkng_ros.memory.rows import (
+    Appearance,
     Changes,
     Crop,
     ForgetSummary,
@@ -19,6 +20,7 @@ from vlkng_ros.memory.text_encoder import open_encoder
 from vlkng_ros.memory.writer import MemoryWriter
 
 __all__ = [
+    "Appearance",
     "Changes",
     "Crop",
     "ForgetSummary",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from vlkng_ros.types import FloatArray
+from vlkng_ros.types import BoxPx, FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +160,21 @@ class Crop:
     encoder_id: str
     vector: FloatArray
     """Unit length, shape ``(d,)``."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Appearance:
+    """What an entity looks like: compare ``mean`` with a text's or a crop's vector by the same encoder."""
+
+    encoder_id: str
+    mean: FloatArray
+    """Running mean of its crops' embeddings, unit length, shape ``(d,)``."""
+    crops: int
+    """Over how many."""
+    best_observation_id: int
+    best_keyframe_id: int
+    """Whose image, cut to the box, shows it best."""
+    best_box_px: BoxPx | None
 
 
 @dataclass(frozen=True, slots=True)

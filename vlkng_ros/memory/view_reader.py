@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     import networkx
 
 from vlkng_ros.errors import NotInMemoryError
+from vlkng_ros.memory.appearance import read_appearance
 from vlkng_ros.memory.entities import COLUMNS, KnownEntity
 from vlkng_ros.memory.graph import ViewGraph, build_graph
 from vlkng_ros.memory.history import HistoryRows, summarise
 from vlkng_ros.memory.reading import Reading
-from vlkng_ros.memory.rows import History
+from vlkng_ros.memory.rows import Appearance, History
 from vlkng_ros.types import Entity, Relation, Sighting, Vec3
 
 
@@ -105,6 +106,12 @@ class ViewReader(Reading):
         """Edges from and to an entity, in the order in which they were first seen."""
         with self._reading():
             return self._history.relations(self._known(view, entity_id, as_of_ns).key, as_of_ns)
+
+    def appearance(self, view: str, entity_id: str, as_of_ns: int | None = None) -> Appearance | None:
+        """What an entity looks like, and its best crop; None where no crop of it was embedded."""
+        with self._reading():
+            key = self._known(view, entity_id, as_of_ns).key
+            return read_appearance(self._connection, self._catalogs, key, as_of_ns)
 
     def near(
         self,
