@@ -54,4 +54,3 @@ def measure(folder: Path, observations: int, keyframes: int) -> dict[str, float]
     memory.close()
     row["bytes_an_observation"] = sum(f.stat().st_size for f in folder.iterdir() if f.is_file()) / added
     return row
-

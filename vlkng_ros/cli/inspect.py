@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from vlkng_ros.cli import arguments
-from vlkng_ros.cli.moments import counted, duration, moment, size
+from vlkng_ros.cli.moments import NS_PER_S, counted, duration, moment, size
 
 if TYPE_CHECKING:
     from vlkng_ros.memory import MemoryReader
+    from vlkng_ros.types import Entity
 
 
 def add_parser(subparsers: arguments.Parsers) -> None:
@@ -62,6 +63,8 @@ def describe(reader: MemoryReader, path: Path, top: int) -> dict[str, Any]:
         ],
         "views": dict(stats.entities),
         "kinds": {view: dict(found.most_common()) for view, found in kinds.items()},
+        "places": [_place(one) for one in sorted(reader.places(), key=_stay_s, reverse=True)[: max(0, top)]],
+        "place_count": len(reader.places()),
         "top_labels": dict(labels.most_common(max(0, top))),
         "encoder": stats.encoder_id,
         "bytes": stats.bytes,
@@ -83,6 +86,23 @@ def _labels_and_kinds(reader: MemoryReader) -> tuple[Counter[str], dict[str, Cou
             if len(kinds) == 1:
                 labels.update(entity.labels)
     return labels, kinds
+
+
+def _stay_s(place: Entity) -> int:
+    return int(place.attributes["stay_s"])
+
+
+def _place(place: Entity) -> dict[str, Any]:
+    """One location along the path."""
+    return {
+        "place_id": place.entity_id,
+        "label": place.label,
+        "map_id": place.position.map_id,
+        "position_m": place.position.mean_m,
+        "keyframes": place.observation_count,
+        "visits": int(place.attributes["visits"]),
+        "stay_s": _stay_s(place),
+    }
 
 
 def _health(path: Path) -> str:
@@ -109,6 +129,7 @@ def _print(report: dict[str, Any]) -> None:
         ("keyframes", f"{report['keyframes']}, {report['pending']} not described yet"),
         ("time", _time(report)),
         ("area", _area(report)),
+        ("places", _places(report)),
         ("sessions", f"{len(report['sessions'])}: {_sessions(report)}" if report["sessions"] else "none"),
         ("observations", f"{report['observations']}, in {counted(report['texts'], 'text')}"),
         *((f"view {name}", _view(report, name)) for name in report["views"]),
@@ -135,6 +156,16 @@ def _area(report: dict[str, Any]) -> str:
     low, high = report["bounds_m"]
     across = f"{high[0] - low[0]:.1f} x {high[1] - low[1]:.1f} m"
     return f"{across}: x {low[0]:.1f} to {high[0]:.1f}, y {low[1]:.1f} to {high[1]:.1f}"
+
+
+def _places(report: dict[str, Any]) -> str:
+    """How many, and where the robot spent most time."""
+    shown = [
+        f"{one['label']} at x {one['position_m'][0]:.1f}, y {one['position_m'][1]:.1f} "
+        f"({counted(one['visits'], 'visit')}, {duration(one['stay_s'] * NS_PER_S)})"
+        for one in report["places"][:3]
+    ]
+    return f"{report['place_count']} along the way; longest at {'; '.join(shown)}" if shown else "none"
 
 
 def _sessions(report: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from vlkng_ros.errors import NotInMemoryError
 from vlkng_ros.memory.database import explained, open_for_reading, wal_of
 from vlkng_ros.memory.images import ImageFolder
+from vlkng_ros.memory.located import PlaceRows
 from vlkng_ros.memory.mentions import read_crops, read_mentions, read_texts
 from vlkng_ros.memory.rows import (
     ROLES,
@@ -29,7 +30,7 @@ from vlkng_ros.memory.rows import (
 from vlkng_ros.memory.schema import SCHEMA_VERSION
 from vlkng_ros.memory.spans import read_spans
 from vlkng_ros.memory.view_reader import ViewReader
-from vlkng_ros.types import Keyframe, Observation
+from vlkng_ros.types import Entity, Keyframe, Observation
 
 
 class MemoryReader(ViewReader):
@@ -44,6 +45,7 @@ class MemoryReader(ViewReader):
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         super().__init__(path, connection)
         self._images = ImageFolder(path)
+        self._places = PlaceRows(connection, self._catalogs)
 
     @property
     def revision(self) -> int:
@@ -167,6 +169,20 @@ class MemoryReader(ViewReader):
         """Chunks and clips with their summaries, oldest first; as of a time only those that had ended by then."""
         with self._reading():
             return read_spans(self._connection, kind, as_of_ns)
+
+    def places(self, as_of_ns: int | None = None) -> list[Entity]:
+        """Locations along the robot's path as of the last refresh, in the order in which it first came to them.
+
+        They are entities of kind ``location`` of the view ``path``, named by what captions call them most, with the
+        attributes ``visits`` and ``stay_s`` (seconds spent there).
+        """
+        with self._reading():
+            return self._places.entities(self._follower.keyframes.table, as_of_ns, self.revision)
+
+    def place_of(self, keyframe_id: int) -> Entity:
+        """The location where a keyframe was taken, as it was known then."""
+        with self._reading():
+            return self._places.entity_of(self._follower.keyframes.table, keyframe_id, self.revision)
 
     def crops(self, after_observation_id: int = 0) -> Iterator[Crop]:
         """Visual embeddings of observations, in the order in which they were described."""
