@@ -72,6 +72,26 @@ class HistoryRows:
                 )
         return found
 
+    def descriptions(self, view: int, subject: int, predicate: int, target: int) -> dict[int, str]:
+        """What was said of an edge, by keyframe: the caption's sentence that tells of it, else its ends in words."""
+        query = (
+            "SELECT f.keyframe, s.told, o.told, s_region.text, o_region.text, s_label.text, o_label.text "
+            "FROM assignment a JOIN relation_fact f ON f.keyframe = (SELECT keyframe FROM observation WHERE id = "
+            "a.observation) AND f.subject = a.observation AND f.predicate = ? "
+            "JOIN assignment b ON b.view = ? AND b.observation = f.object AND b.entity = ? "
+            "JOIN observation s ON s.id = f.subject JOIN observation o ON o.id = f.object "
+            "JOIN text s_label ON s_label.id = s.label JOIN text o_label ON o_label.id = o.label "
+            "LEFT JOIN text s_region ON s_region.id = s.region LEFT JOIN text o_region ON o_region.id = o.region "
+            "WHERE a.entity = ? ORDER BY f.keyframe"
+        )
+        word = self._catalogs.term(predicate)
+        return {
+            keyframe: (s_told and s_region) or (o_told and o_region) or f"{s_label} {word} {o_label}"
+            for keyframe, s_told, o_told, s_region, o_region, s_label, o_label in self._connection.execute(
+                query, (predicate, view, target, subject)
+            )
+        }
+
 
 def summarise(sightings: Sequence[Sighting], at_most: int) -> History:
     """Tell sightings in at most ``at_most`` entries, without losing the first, the last and the count.

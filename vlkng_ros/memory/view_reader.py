@@ -107,6 +107,14 @@ class ViewReader(Reading):
         with self._reading():
             return self._history.relations(self._known(view, entity_id, as_of_ns).key, as_of_ns)
 
+    def descriptions(self, view: str, relation: Relation) -> tuple[str, ...]:
+        """What was said of an edge in each of its keyframes: its D_e, paired with ``relation.stamps_ns`` (eq. 3)."""
+        with self._reading():
+            ends = [self._known(view, name, None).key for name in (relation.subject_id, relation.object_id)]
+            predicate = self._one("SELECT id FROM term WHERE text = ?", relation.predicate)
+            said = self._history.descriptions(self._view(view), ends[0], int(predicate or 0), ends[1])
+            return tuple(said.get(keyframe_id, "") for keyframe_id in relation.keyframe_ids)
+
     def appearance(self, view: str, entity_id: str, as_of_ns: int | None = None) -> Appearance | None:
         """What an entity looks like, and its best crop; None where no crop of it was embedded."""
         with self._reading():
