@@ -14,6 +14,7 @@ from vlkng_ros.answering.wording import worded
 from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ConfigError, QuestionError
 from vlkng_ros.memory import MemoryReader
+from vlkng_ros.retrieval.channels import channels_of
 from vlkng_ros.retrieval.crops import CropIndex
 from vlkng_ros.retrieval.presets import NAMES, finder_for
 from vlkng_ros.retrieval.query import Query, parse
@@ -61,7 +62,7 @@ class MemoryQuery:
         visual: the text tower of what made the memory's crop vectors, for preset ``vlkng-ger``.
 
     Raises:
-        ConfigError: an answerer with a language model is configured and no model named.
+        ConfigError: an answerer with a language model is configured and no model named, or there is no such channel.
         ModelError: its server's address cannot be used.
     """
 
@@ -76,6 +77,7 @@ class MemoryQuery:
         self._reader = reader
         self._config = config if config is not None else RetrievalConfig()
         self._retriever = Retriever(reader, encoder)
+        self._channels = channels_of(self._config.channels)
         self._crops = CropIndex(reader, visual) if visual is not None else None
         self._model = ModelAnswers(self._config, chat) if self._config.answerer != EXTRACTIVE else None
 
@@ -117,7 +119,7 @@ class MemoryQuery:
             return _nothing(query, AnswerStatus.NOT_FOUND, f"Nothing was recorded {when}.", preset, watch)
         scene = self._within(query, whole, as_of_ns)
         asker = question.asker.position_m if question.asker is not None else self._where(whole)
-        finder = finder_for(self._retriever, preset, self._crops)
+        finder = finder_for(self._retriever, preset, self._crops, self._channels)
         answerer = Extractive(self._retriever, finder, self._config.min_confidence)
         draft = (
             answerer.draft(query, scene, asker)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,7 @@ DENIED_FACTOR = 0.3
 FAR_FACTOR = 0.8
 OTHER_WORDING_WEIGHT = 0.9
 _NO_SLOTS: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+_NOTHING: FloatArray = np.zeros(0, dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +136,20 @@ class Encoded:
 
 
 class Matcher:
-    """Scores texts of one index against phrases."""
+    """Scores texts of one index against phrases.
 
-    def __init__(self, index: TextIndex, encoded: Encoded) -> None:
+    Args:
+        index: the memory's texts.
+        encoded: vectors of phrases.
+        lexical: whether words speak; they still tell how a phrase is spelt, and what it weighs.
+        dense: whether meaning speaks.
+    """
+
+    def __init__(self, index: TextIndex, encoded: Encoded, *, lexical: bool = True, dense: bool = True) -> None:
         self._index = index
         self._encoded = encoded
+        self._by_words = lexical
+        self._by_meaning = dense and index.dense is not None
 
     def fit(self, wordings: Sequence[Wording], cut: Cut, limit: int = MAX_TEXTS) -> Fit:
         """The texts of the cut's keyframes that fit any of some wordings best, at most ``limit``."""
@@ -151,6 +161,8 @@ class Matcher:
         lexical = [self._lexical(wording, cut, first=i == 0) for i, wording in enumerate(wordings)]
         dense = self._dense(wordings, lexical, cut, mask)
         for wording, by_words, similar in zip(wordings, lexical, dense, strict=True):
+            if not self._by_words:
+                by_words = replace(by_words, slots=_NO_SLOTS, scores=_NOTHING, covered=_NOTHING)
             both = by_words if similar is None else _joined(by_words, similar)
             if not len(both.slots):
                 continue
@@ -175,7 +187,7 @@ class Matcher:
     ) -> list[_Scores | None]:
         """Per wording the scores by meaning; None for those that are compared by words alone."""
         found: list[_Scores | None] = [None] * len(wordings)
-        if self._index.dense is None:
+        if not self._by_meaning or self._index.dense is None:
             return found
         # another wording in words that the memory never heard means what the first wording means
         asked = [i for i in range(len(wordings)) if i == 0 or lexical[i].known][:MAX_ENCODED]

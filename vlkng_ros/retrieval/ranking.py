@@ -1,7 +1,7 @@
 """Which places answer: peaks of evidence, one for each place, in the order that the question asks for.
 
-Ten frames of one bench are one answer. Peaks are therefore taken best first, and what lies close to one in time or
-in place belongs to it. "Nearest", "first" and "last" choose among those that are well supported against the best,
+Ten frames of one bench are one answer. Peaks are therefore taken best first, and what lies close to one belongs to
+it. "Nearest", "first" and "last" choose among those that are well supported against the best,
 since a single stray word is somewhere nearer than everything.
 """
 
@@ -17,7 +17,10 @@ from vlkng_ros.types import Float64Array, FloatArray
 
 PEAKS = 20
 SAME_PLACE_M = 12.0
-SAME_PLACE_FRAMES = 4
+"""Of a drive that looks around every ``PACE_M``; one that looks more often is in narrower places (``scale_of``)."""
+PACE_M = 1.9
+LEAST_SCALE = 0.15
+PACED_FRAMES = 1024
 CANDIDATES = 2048
 """Frames considered; evidence beyond them is never near the best."""
 SUPPORTED = 0.75
@@ -47,8 +50,23 @@ class Peaks:
     scores: Float64Array
 
 
+def scale_of(positions_m: FloatArray) -> float:
+    """What distances of this module are multiplied by: the way between two frames against ``PACE_M``, at most 1.
+
+    A robot keeps a frame every two metres of a street and every half of one between shelves.
+    """
+    track = positions_m[-PACED_FRAMES:, :2].astype(np.float64)
+    steps = np.hypot(*np.diff(track, axis=0).T) if len(track) > 1 else np.zeros(0)
+    moved = steps[steps > 0.1]
+    return float(np.clip(np.median(moved) / PACE_M, LEAST_SCALE, 1.0)) if len(moved) else 1.0
+
+
 def peaks_of(
-    evidence: Float64Array, positions_m: FloatArray, stamps_ns: NDArray[np.int64], limit: int = PEAKS
+    evidence: Float64Array,
+    positions_m: FloatArray,
+    stamps_ns: NDArray[np.int64],
+    limit: int = PEAKS,
+    scale: float = 1.0,
 ) -> Peaks:
     """Peaks of evidence, at most one for each place.
 
@@ -57,6 +75,7 @@ def peaks_of(
         positions_m: where the robot was, shape ``(n, 3)``.
         stamps_ns: shape ``(n,)``.
         limit: number of peaks at most.
+        scale: that of the drive (``scale_of``).
     """
     found = np.flatnonzero(evidence > 0)
     if len(found) > CANDIDATES:
@@ -65,25 +84,28 @@ def peaks_of(
     order = found[np.argsort(-evidence[found], kind="stable")][: 2 * CANDIDATES]
     free = np.ones(len(order), dtype=np.bool_)
     x, y = positions_m[order, 0], positions_m[order, 1]
+    apart = (scale * SAME_PLACE_M) ** 2
     frames: list[int] = []
     at = 0
     while len(frames) < limit and at < len(order):
-        frame = int(order[at])
-        frames.append(frame)
+        frames.append(int(order[at]))
         across, along = x - x[at], y - y[at]
-        free &= (across * across + along * along >= SAME_PLACE_M**2) & (np.abs(order - frame) > SAME_PLACE_FRAMES)
+        free &= across * across + along * along >= apart
         at += int(free[at:].argmax()) if free[at:].any() else len(order)
     chosen = np.array(frames, dtype=np.intp)
     return Peaks(chosen, evidence[chosen])
 
 
-def with_relation(evidence: Float64Array, other: Float64Array, positions_m: FloatArray) -> Float64Array:
+def with_relation(
+    evidence: Float64Array, other: Float64Array, positions_m: FloatArray, scale: float = 1.0
+) -> Float64Array:
     """Evidence for a thing, weighted by how near something speaks for the thing it is related to.
 
     Args:
         evidence: for the thing, shape ``(n,)``.
         other: for the other thing, shape ``(n,)``.
         positions_m: shape ``(n, 3)``.
+        scale: that of the drive (``scale_of``).
     """
     best = float(other.max(initial=0.0))
     if best <= 0:
@@ -93,10 +115,10 @@ def with_relation(evidence: Float64Array, other: Float64Array, positions_m: Floa
     shown = np.flatnonzero(evidence > 0)
     x, y = positions_m[shown, 0], positions_m[shown, 1]
     near = np.zeros(len(shown), dtype=np.float32)
-    scale = np.float32(-1 / (2 * RELATION_REACH_M**2))
+    decay = np.float32(-1 / (2 * (scale * RELATION_REACH_M) ** 2))
     for landmark in landmarks.tolist():
         across, along = x - positions_m[landmark, 0], y - positions_m[landmark, 1]
-        weight = np.exp(scale * (across * across + along * along)) * np.float32(other[landmark] / best)
+        weight = np.exp(decay * (across * across + along * along)) * np.float32(other[landmark] / best)
         np.maximum(near, weight, out=near)
     related = np.zeros(len(evidence))
     related[shown] = evidence[shown] * (RELATION_FLOOR + near)
@@ -128,7 +150,13 @@ def in_order(
     return Peaks(peaks.frames[order], peaks.scores[order])
 
 
-def settled(peaks: Peaks, raw: Float64Array, positions_m: FloatArray, superlative: Superlative | None = None) -> Peaks:
+def settled(
+    peaks: Peaks,
+    raw: Float64Array,
+    positions_m: FloatArray,
+    superlative: Superlative | None = None,
+    scale: float = 1.0,
+) -> Peaks:
     """Each peak moved to the frame that stands for its sighting.
 
     A thing is named from afar, when passed, and once more; the frame in the middle of the evidence is nearer to it
@@ -139,11 +167,12 @@ def settled(peaks: Peaks, raw: Float64Array, positions_m: FloatArray, superlativ
         raw: what each frame itself says, shape ``(n,)``.
         positions_m: shape ``(n, 3)``.
         superlative: that of the question.
+        scale: that of the drive (``scale_of``).
     """
     moved = peaks.frames.copy()
     shown = np.flatnonzero(raw) if superlative in (Superlative.FIRST, Superlative.LAST) else moved[:0]
     for i, frame in enumerate(peaks.frames[:SETTLED].tolist()):
-        moved[i] = _middle(frame, raw, positions_m, superlative, shown)
+        moved[i] = _middle(frame, raw, positions_m, superlative, shown, scale * SIGHTING_M)
     return Peaks(moved, peaks.scores)
 
 
@@ -153,11 +182,13 @@ def _middle(
     positions_m: FloatArray,
     superlative: Superlative | None,
     shown: NDArray[np.intp],
+    reach_m: float,
 ) -> int:
     """The frame in the middle of a peak's sighting; ``shown`` are the frames with evidence, where they are needed."""
     low, high = max(0, peak - 1), min(len(raw), peak + 2)
     floor = SIGHTING_SHARE * float(raw[low:high].max())
-    frames = [frame for frame in range(low, high) if raw[frame] >= floor]
+    close = np.hypot(*(positions_m[low:high, :2] - positions_m[peak, :2]).T) <= reach_m
+    frames = [frame for frame, here in zip(range(low, high), close, strict=True) if here and raw[frame] >= floor]
     if floor <= 0 or not frames:
         return peak
     for step in (-1, 1):
@@ -166,7 +197,7 @@ def _middle(
             # As far as a sighting mostly reaches, as lists: elements of arrays are slow to come by.
             stretch = slice(start, start + LOOK) if step > 0 else slice(max(0, start - LOOK + 1), max(0, start + 1))
             apart = positions_m[stretch, :2] - positions_m[peak, :2]
-            near = ((apart * apart).sum(axis=1) <= SIGHTING_M**2)[::step].tolist()
+            near = ((apart * apart).sum(axis=1) <= reach_m**2)[::step].tolist()
             clear = (raw[stretch] >= floor)[::step].tolist()
             ended = len(near) < LOOK
             for at, (here, says) in enumerate(zip(near, clear, strict=True)):
@@ -184,7 +215,7 @@ def _middle(
         # A place that was visited again is one peak; its other visits count where they speak as clearly.
         again = shown[raw[shown] >= SUPPORTED * float(raw[low:high].max())]
         apart = positions_m[again, :2] - positions_m[peak, :2]
-        frames += again[(apart * apart).sum(axis=1) <= SIGHTING_M**2].tolist()
+        frames += again[(apart * apart).sum(axis=1) <= reach_m**2].tolist()
     frames = sorted(set(frames))
     if superlative is Superlative.FIRST:
         return frames[0]

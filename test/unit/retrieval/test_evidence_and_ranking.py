@@ -111,4 +111,4 @@ def test_peaks_are_apart_and_best_first(values: list[float], limit: int) -> None
     assert len(found.frames) <= limit
     assert found.scores.tolist() == sorted(found.scores.tolist(), reverse=True)
     frames = sorted(found.frames.tolist())
-    assert all(b - a > 4 for a, b in itertools.pairwise(frames))
+    assert all(5.0 * (b - a) >= 12.0 for a, b in itertools.pairwise(frames))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from vlkng_ros.retrieval.channels import EVERY, Channel
 from vlkng_ros.retrieval.crops import CropIndex
+from vlkng_ros.retrieval.hybrid_search import HybridSearch
 from vlkng_ros.retrieval.presets.base import Finder, Preset
 from vlkng_ros.retrieval.presets.egograph import EgoGraph
 from vlkng_ros.retrieval.presets.embodied_lgr import EmbodiedLGR
@@ -35,10 +37,11 @@ class Hybrid(Preset):
     """``hybrid``: all channels of the retriever."""
 
     view = "hybrid"
+    channels = EVERY
 
     def find(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Found:
         """Places, one for each thing, well supported ones first."""
-        return self.retriever.find(query, scene, asker_m)
+        return HybridSearch(self.retriever, self.in_view, self.crops, self.channels).find(query, scene, asker_m)
 
 
 NAMES = (OURS, *PAPERS)
@@ -59,19 +62,26 @@ def view_for(retriever: Retriever, preset: str) -> str:
     return next((name for name in wanted if name in views), "")
 
 
-def finder_for(retriever: Retriever, preset: str, crops: CropIndex | None = None) -> Finder:
+def finder_for(
+    retriever: Retriever, preset: str, crops: CropIndex | None = None, channels: frozenset[Channel] = EVERY
+) -> Finder:
     """What finds keyframes for a preset, over its view.
 
     Args:
         retriever: the memory's index.
         preset: its name.
         crops: the visual channel, where there is one.
+        channels: those of ``hybrid`` that may speak.
 
     Raises:
         KeyError: there is no such preset.
     """
     view = view_for(retriever, preset)
-    return Hybrid(retriever, view, crops) if preset == OURS else PAPERS[preset](retriever, view, crops)
+    if preset != OURS:
+        return PAPERS[preset](retriever, view, crops)
+    found = Hybrid(retriever, view, crops)
+    found.channels = channels
+    return found
 
 
 __all__ = ["ANSWERERS", "NAMES", "OURS", "PAPERS", "VIEWS", "Finder", "finder_for", "view_for"]

@@ -1,0 +1,141 @@
+"""The channels of preset ``hybrid``: which may speak, and what those say that do not go by texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+
+import numpy as np
+
+from vlkng_ros.errors import ConfigError, NotInMemoryError
+from vlkng_ros.memory import MemoryReader
+from vlkng_ros.memory.words import terms
+from vlkng_ros.retrieval import grammar
+from vlkng_ros.retrieval.query import Query
+from vlkng_ros.types import Float64Array, FloatArray, Relation, Vec3
+
+
+class Channel(str, Enum):
+    """One way to tell which keyframes bear on a question; each can be used alone.
+
+    ``lexical`` and ``dense`` compare words and meaning, ``visual`` looks of boxes. ``spatial`` knows distances: near
+    and far, and that one place is one answer; alone it ranks by distance to the asker. ``temporal`` knows time: first
+    and last, and that neighbouring frames show the same; alone it ranks the latest first. ``relations`` knows what
+    stands beside what; alone it finds frames that show a stored relation of what is looked for.
+    """
+
+    LEXICAL = "lexical"
+    DENSE = "dense"
+    VISUAL = "visual"
+    SPATIAL = "spatial"
+    TEMPORAL = "temporal"
+    RELATIONS = "relations"
+
+
+EVERY = frozenset(Channel)
+CONTENT = frozenset((Channel.LEXICAL, Channel.DENSE, Channel.VISUAL, Channel.RELATIONS))
+"""Those that look at what a frame shows; without them every frame is as good but for where and when it is."""
+NEARBY_M = 10.0
+"""Distance at which the spatial channel alone halves a frame's score."""
+RELATED_FRAMES = 40
+"""Best frames whose stored relations are looked at."""
+RELATED_GAIN = 1.0
+"""What a stored relation that says what was asked adds to a frame's evidence, as a share of it."""
+
+
+def channels_of(names: str) -> frozenset[Channel]:
+    """Channels by their names, separated by commas; empty is every one.
+
+    Raises:
+        ConfigError: there is no such channel.
+    """
+    found = set()
+    for name in (part.strip() for part in names.split(",")):
+        if name and name not in [channel.value for channel in Channel]:
+            raise ConfigError(f"there is no channel '{name}'; there are {', '.join(c.value for c in Channel)}")
+        if name:
+            found.add(Channel(name))
+    return frozenset(found) or EVERY
+
+
+def without_content(channels: frozenset[Channel], positions_m: FloatArray, asker_m: Vec3 | None) -> Float64Array:
+    """Scores of frames by where and when they are alone, shape ``(n,)``, in (0, 1]."""
+    count = len(positions_m)
+    scores = np.ones(count)
+    if Channel.SPATIAL in channels and asker_m is not None:
+        apart = positions_m[:, :2].astype(np.float64) - np.asarray(asker_m[:2])
+        scores *= 1 / (1 + np.hypot(apart[:, 0], apart[:, 1]) / NEARBY_M)
+    if Channel.TEMPORAL in channels:
+        scores *= np.arange(1, count + 1) / max(count, 1)
+    return scores
+
+
+class StoredRelations:
+    """Edges of a view that say what a question asks.
+
+    Args:
+        reader: the memory.
+        view: identity view whose edges are read.
+    """
+
+    def __init__(self, reader: MemoryReader, view: str) -> None:
+        self._reader = reader
+        self._view = view
+        self._known: dict[tuple[str, int], list[Relation]] = {}
+
+    def shown(self, query: Query, wanted: Sequence[str], keyframe_ids: Iterable[int], as_of_ns: int) -> dict[int, int]:
+        """How many of a relation's ends each keyframe shows in stored relations of the target.
+
+        Args:
+            query: its relation is what an edge must say; without one any edge of the target counts.
+            wanted: wordings of the target.
+            keyframe_ids: where to look.
+            as_of_ns: edges seen later do not exist yet.
+        """
+        names = [frozenset(terms(wording)) for wording in wanted if terms(wording)]
+        found: dict[int, int] = {}
+        for keyframe_id in keyframe_ids:
+            ends = self._ends(query, names, keyframe_id, as_of_ns)
+            if ends:
+                found[keyframe_id] = len(ends)
+        return found
+
+    def _ends(self, query: Query, names: list[frozenset[str]], keyframe_id: int, as_of_ns: int) -> set[str]:
+        ends: set[str] = set()
+        for entity_id in set(self._reader.entities_in(self._view, keyframe_id).values()):
+            label = _label(entity_id)
+            if not any(name <= label or label <= name for name in names):
+                continue
+            for relation in self._of(entity_id, as_of_ns):
+                if keyframe_id in relation.keyframe_ids:
+                    ends |= _said(query, relation, entity_id)
+        return ends
+
+    def _of(self, entity_id: str, as_of_ns: int) -> list[Relation]:
+        key = (entity_id, as_of_ns)
+        if key not in self._known:
+            try:
+                self._known[key] = self._reader.relations(self._view, entity_id, as_of_ns)
+            except NotInMemoryError:
+                self._known[key] = []
+        return self._known[key]
+
+
+def _said(query: Query, relation: Relation, entity_id: str) -> set[str]:
+    """Which things that the target is related to in the question an edge relates it to."""
+    outward = relation.subject_id == entity_id
+    other = _label(relation.object_id if outward else relation.subject_id)
+    if query.relation is None:
+        return {" ".join(sorted(other))}
+    said = grammar.PREDICATES.get(relation.predicate, relation.predicate)
+    asked = query.relation.predicate
+    # "next to" and "between" hold both ways; "on" does not, and is a way of being near.
+    same = said == asked if outward else said == asked == "near"
+    if not same and asked not in ("near", "between"):
+        return set()
+    return {name for name in query.relation.objects if frozenset(terms(name)) & other}
+
+
+def _label(entity_id: str) -> frozenset[str]:
+    """Terms of an entity's type; ids are ``<type>_<num>``."""
+    return frozenset(terms(entity_id.rpartition("_")[0].replace("_", " ")))

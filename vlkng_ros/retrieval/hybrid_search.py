@@ -1,0 +1,219 @@
+"""From a parsed question to places with what speaks for each: preset ``hybrid``, all channels in one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vlkng_ros.memory.words import NUMBERS, terms
+from vlkng_ros.retrieval.channels import (
+    CONTENT,
+    EVERY,
+    RELATED_FRAMES,
+    RELATED_GAIN,
+    Channel,
+    StoredRelations,
+    without_content,
+)
+from vlkng_ros.retrieval.concepts import other_wordings
+from vlkng_ros.retrieval.crops import CropIndex
+from vlkng_ros.retrieval.evidence import FrameEvidence, frame_evidence, with_neighbours
+from vlkng_ros.retrieval.grammar import Superlative
+from vlkng_ros.retrieval.matching import OTHER_WORDING_WEIGHT, Fit, Matcher, Wording
+from vlkng_ros.retrieval.motion_phrases import MotionKind
+from vlkng_ros.retrieval.phrases import is_clause, thing_of
+from vlkng_ros.retrieval.query import Query
+from vlkng_ros.retrieval.ranking import in_order, peaks_of, scale_of, settled, with_relation
+from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
+from vlkng_ros.types import AnswerKind, Float64Array, Vec3
+
+INDOORS = frozenset(("building", "house", "indoors", "inside", "room"))
+OTHER_SIDE = 0.3
+"""What evidence outside is worth for something "in the building"."""
+TOO_FEW = 0.5
+"""Least share left of a frame that shows fewer instances than were asked for."""
+RELATION_WEIGHT = 0.5
+"""What the words of a related thing weigh against the target's: "the bin near the elephant" has not been seen where
+no elephant was, and a bin whose shelf nobody mentioned has."""
+THING_WEIGHT = 0.6
+"""What the thing alone counts where the question says more of it."""
+NEEDED = (0.85, 0.85, 0.75, 0.75)
+"""Support that counts as "seen" where the way is asked ("where is the ..."), by number of words looked for (1, 2, 3,
+4 and more): what keeps 95 % of things never seen out, fitted on labels of other drives."""
+NEEDED_TOLD = (0.51, 0.51, 0.39, 0.27)
+"""The same where the question takes for granted that it was seen ("where did you see ...", "when were you in ...")."""
+NEEDED_OTHERWISE = (0.85, 0.85, 0.65, 0.45)
+"""And where what was said is asked: a caption that says all of a long description is rare."""
+
+
+_BY_DISTANCE = (Superlative.NEAREST, Superlative.FARTHEST)
+SEEN_ALIKE = 0.5
+"""What the crop that looks most like the target adds to its frame, as a share of the best evidence by texts."""
+CROPS = 32
+
+
+class HybridSearch:
+    """Places where a query's target was seen.
+
+    Args:
+        retriever: the memory's index.
+        view: identity view whose relations are read; empty for none.
+        crops: the visual channel, where there is one.
+        channels: those that may speak.
+    """
+
+    def __init__(
+        self,
+        retriever: Retriever,
+        view: str = "",
+        crops: CropIndex | None = None,
+        channels: frozenset[Channel] = EVERY,
+    ) -> None:
+        self._retriever = retriever
+        self._index = retriever.index
+        self._channels = channels
+        self._crops = crops if Channel.VISUAL in channels else None
+        self._relations = StoredRelations(retriever.reader, view) if view and Channel.RELATIONS in channels else None
+        self._texts = bool(channels & {Channel.LEXICAL, Channel.DENSE})
+        self._matcher = Matcher(
+            retriever.index,
+            retriever.encoded,
+            lexical=Channel.LEXICAL in channels or not self._texts,
+            dense=Channel.DENSE in channels,
+        )
+
+    def find(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Found:
+        """Places, in the order that the query's superlative asks for."""
+        fit = self._matcher.fit(wordings_of(query), scene.cut)
+        evidence = frame_evidence(self._index, scene.cut, fit)
+        support, needed = self._support(query, fit, scene), needed_support(query)
+        total = evidence.total if Channel.TEMPORAL in self._channels else evidence.raw
+        scale = scale_of(scene.positions_m)
+        if not self._channels & CONTENT:
+            total = without_content(self._channels, scene.positions_m, asker_m)
+            evidence = FrameEvidence(total, total, evidence.best_slot, evidence.instances)
+            support, needed = 1.0, 0.0
+        if query.min_count > 1:
+            shown = np.minimum(evidence.instances / query.min_count, 1.0)
+            total = total * (TOO_FEW + (1 - TOO_FEW) * shown)
+        total, support = self._looking_alike(query, scene, total, support, needed)
+        total, support = self._related(query, scene, total, support, scale)
+        for phrase in query.excluded:
+            total = self._without(total, f"{phrase} {query.target}", scene)
+        peaks = peaks_of(total, scene.positions_m, scene.stamps_ns, scale=scale)
+        by = Channel.SPATIAL if query.superlative in _BY_DISTANCE else Channel.TEMPORAL
+        superlative = query.superlative if by in self._channels else None
+        peaks = settled(peaks, evidence.raw, scene.positions_m, superlative, scale)
+        peaks = in_order(peaks, superlative, scene.positions_m, scene.stamps_ns, asker_m)
+        return Found(peaks, evidence, total, fit, support, needed)
+
+    def _support(self, query: Query, fit: Fit, scene: Scene) -> float:
+        """How much of the target and of what it is related to was said: each by what its words tell."""
+        if query.relation is None or is_inside(query.relation.predicate, query.relation.objects[0]):
+            return fit.best_support
+        said = weight = self._matcher.weight(query.target, scene.cut)
+        said *= fit.best_support
+        for other in query.relation.objects:
+            share = RELATION_WEIGHT * self._matcher.weight(other, scene.cut, query.names)
+            weight += share
+            said += share * self._matcher.fit(wordings(other), scene.cut).best_support
+        return said / weight if weight > 0 else fit.best_support
+
+    def _looking_alike(
+        self, query: Query, scene: Scene, total: Float64Array, support: float, needed: float
+    ) -> tuple[Float64Array, float]:
+        """More for frames with a crop that looks like the target; alone, these are the evidence."""
+        if self._crops is None or not query.target:
+            return total, support
+        alike = self._crops.best(query.target, self._index, scene, CROPS)
+        if not alike:
+            return total, support
+        alone = not self._texts
+        best, least = alike[0][2], alike[-1][2]
+        seen = np.zeros(len(total))
+        for frame, _, cosine in alike:
+            seen[frame] = max(seen[frame], (cosine - least) / (best - least) if best > least else 1.0)
+        if alone:
+            return seen, max(support, needed)
+        return total + SEEN_ALIKE * float(total.max(initial=0.0)) * seen, support
+
+    def _related(
+        self, query: Query, scene: Scene, total: Float64Array, support: float, scale: float
+    ) -> tuple[Float64Array, float]:
+        """Evidence for a thing where what it is related to is near, or an edge of the memory says so."""
+        if Channel.RELATIONS not in self._channels:
+            return total, support
+        if query.relation is not None:
+            for other in query.relation.objects:
+                total = self._near(total, query.relation.predicate, other, scene, scale)
+        alone = not self._texts and self._crops is None
+        if self._relations is None or (query.relation is None and not alone) or not total.any():
+            return total, support
+        best = np.argsort(-total, kind="stable")[:RELATED_FRAMES]
+        frames = {int(scene.keyframe_ids[frame]): int(frame) for frame in best.tolist() if total[frame] > 0}
+        shown = self._relations.shown(query, [w.text for w in wordings(query.target)], frames, int(scene.stamps_ns[-1]))
+        ends = len(query.relation.objects) if query.relation is not None else 1
+        factor = np.zeros(len(total)) if alone else np.ones(len(total))
+        for keyframe_id, count in shown.items():
+            factor[frames[keyframe_id]] += RELATED_GAIN * min(count / ends, 1.0)
+        return total * factor, 1.0 if any(count >= ends for count in shown.values()) else support
+
+    def _near(self, total: Float64Array, predicate: str, other: str, scene: Scene, scale: float) -> Float64Array:
+        if is_inside(predicate, other):
+            inside = np.zeros(len(scene), dtype=np.bool_)
+            for stay in self._retriever.stays(scene):
+                inside[stay.first : stay.last + 1] = stay.inside
+            return total * np.where(inside, 1.0, OTHER_SIDE)
+        fit = self._matcher.fit(wordings(other), scene.cut)
+        return with_relation(total, frame_evidence(self._index, scene.cut, fit).total, scene.positions_m, scale)
+
+    def _without(self, total: Float64Array, phrase: str, scene: Scene) -> Float64Array:
+        """Less where a text says the very thing that must not be."""
+        fit = self._matcher.fit([Wording(phrase)], scene.cut)
+        said = fit.support >= 0.95
+        if not said.any():
+            return total
+        full = Fit(fit.slots[said], fit.scores[said], fit.support[said])
+        shown = frame_evidence(self._index, scene.cut, full).raw > 0
+        return total * np.where(with_neighbours(shown.astype(np.float64), scene.stamps_ns) > 0, 0.5, 1.0)
+
+
+def is_inside(predicate: str, other: str) -> bool:
+    """Whether a relation says no more than that the target is in a building."""
+    return predicate == "in" and other.rpartition(" ")[2] in INDOORS
+
+
+def wordings(target: str, quoted: tuple[str, ...] = (), *, loose: bool = True) -> list[Wording]:
+    """A target, its quoted parts and its other wordings; ``loose`` as ``other_wordings`` has it."""
+    named = [Wording(phrase, 0.95) for phrase in quoted if phrase != target]
+    return [
+        Wording(target),
+        *named,
+        *(Wording(other, OTHER_WORDING_WEIGHT) for other in other_wordings(target, loose=loose)),
+    ]
+
+
+def wordings_of(query: Query) -> list[Wording]:
+    """The wordings of a query's target; of a place or time also the thing without what is said about it.
+
+    Where "the sculpture with the boats" stands, a sculpture is worth going to. Whether there is a man with a straw
+    hat is not answered by a man.
+    """
+    found = wordings(query.target, query.quoted, loose=query.kind is not AnswerKind.BINARY)
+    thing = thing_of(query.target)
+    if (
+        query.kind in (AnswerKind.POSITION, AnswerKind.TIME, AnswerKind.TEXT, AnswerKind.DURATION)
+        and thing != query.target
+    ):
+        found += [Wording(w.text, w.weight * THING_WEIGHT, part=True) for w in wordings(thing)]
+    return found
+
+
+def needed_support(query: Query) -> float:
+    """Support that makes a sighting of the query's target."""
+    words = [term for term in dict.fromkeys(terms(query.target)) if term not in NUMBERS]
+    count = len(words) + (2 if is_clause(query.target) else 0)
+    table = NEEDED_OTHERWISE
+    if query.kind in (AnswerKind.POSITION, AnswerKind.TIME):
+        been = query.motion is not None and query.motion.kind is MotionKind.AT_PLACE
+        table = NEEDED_TOLD if query.factive or been else NEEDED
+    return table[min(max(count, 1), len(table)) - 1]
