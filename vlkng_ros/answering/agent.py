@@ -9,7 +9,7 @@ import numpy as np
 
 from vlkng_ros.answering.context import described, within_budget
 from vlkng_ros.answering.language_model import Conversation, Evidence
-from vlkng_ros.answering.model_reply import Decision, checked, is_final, value_hint
+from vlkng_ros.answering.model_reply import Decision, checked, is_final, schema_for, value_hint
 from vlkng_ros.errors import ModelOutputError, NotInMemoryError
 from vlkng_ros.retrieval.presets import Finder
 from vlkng_ros.retrieval.query import parse
@@ -19,6 +19,14 @@ from vlkng_ros.types import NS_PER_S
 FRAMES_A_CALL = 5
 MAX_RELATIONS = 10
 TOKENS_A_CALL = 600
+TOOLS = {
+    "search_label": {"text": "string"},
+    "search_position": {"x": "number", "y": "number", "radius": "number"},
+    "search_time": {"from_s": "number", "to_s": "number"},
+    "search_relation": {"entity": "string"},
+    "get_entity": {"entity": "string"},
+}
+"""What each tool takes, by JSON type."""
 
 
 class Agent:
@@ -56,8 +64,9 @@ class Agent:
             question=evidence.query.text,
         )
         messages: list[dict[str, Any]] = [{"role": "user", "content": text}]
+        schema = {"anyOf": [*(_call(tool, fields) for tool, fields in TOOLS.items()), schema_for(evidence.query.kind)]}
         for _ in range(conversation.config.max_steps):
-            step = conversation.ask(messages, _is_step, self._step)
+            step = conversation.ask(messages, _is_step, self._step, schema)
             if isinstance(step, Decision):
                 return step
             messages.append({"role": "user", "content": step})
@@ -66,17 +75,11 @@ class Agent:
     def _step(self, value: dict[str, Any]) -> Decision | str:
         if is_final(value):
             return checked(value, self._evidence.query.kind, self.shown)
-        tools = {
-            "search_label": self._search_label,
-            "search_position": self._search_position,
-            "search_time": self._search_time,
-            "search_relation": self._search_relation,
-            "get_entity": self._get_entity,
-        }
-        tool = tools.get(str(value.get("tool")))
-        if tool is None:
-            raise ModelOutputError(f"there is no tool '{value.get('tool')}'; there are {', '.join(tools)}")
-        return tool(value)
+        name = str(value.get("tool"))
+        if name not in TOOLS:
+            raise ModelOutputError(f"there is no tool '{name}'; there are {', '.join(TOOLS)}")
+        found: str = getattr(self, f"_{name}")(value)
+        return found
 
     def _search_label(self, call: dict[str, Any]) -> str:
         text = call.get("text")
@@ -127,6 +130,12 @@ class Agent:
         kept = within_budget(lines, TOKENS_A_CALL)
         self.shown.update(ids[: len(kept)])
         return "\n".join(kept) or "nothing"
+
+
+def _call(tool: str, fields: dict[str, str]) -> dict[str, Any]:
+    """JSON schema of a tool call."""
+    properties = {"tool": {"const": tool}, **{name: {"type": kind} for name, kind in fields.items()}}
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def _is_step(value: Any) -> bool:

@@ -7,7 +7,7 @@ that cannot be used is asked for once more; then, or when time is up, the caller
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -79,7 +79,9 @@ class Evidence:
     notes: tuple[str, ...] = ()
     """What the preset tells beside the frames, most important first."""
     clips: Mapping[int, int] = field(default_factory=dict)
-    """Clip of each keyframe id, where frames are verified by clips."""
+    """Clip of each keyframe id, for answerers that look at clips."""
+    asks_clips: bool = False
+    """Whether the model is asked clip by clip."""
     cites_times: bool = False
     """Whether the answer must name the times of what it rests on."""
 
@@ -87,6 +89,13 @@ class Evidence:
     def now(self) -> str:
         """The moment of asking, as frames are stamped."""
         return stamp(self.as_of_ns, self.oldest_ns)
+
+    def by_clip(self, keyframe_ids: Iterable[int]) -> list[list[int]]:
+        """The frames by clip, the clip of the first one first; frames of no clip stand alone."""
+        clips: dict[int, list[int]] = {}
+        for number in keyframe_ids:
+            clips.setdefault(self.clips.get(number, -number), []).append(number)
+        return list(clips.values())
 
     def told(self, tokens: int) -> list[str]:
         """The notes, as many as fit into their share of a budget."""
@@ -160,7 +169,14 @@ def one_shot(conversation: Conversation, evidence: Evidence) -> Decision:
         ModelError: no usable reply in time.
     """
     lines = evidence.lines(conversation.config.context_tokens)
-    return decide(conversation, evidence, lines)
+    if not evidence.asks_clips:
+        return decide(conversation, evidence, lines)
+    decision = Decision(False, (), None, "")
+    for clip in evidence.by_clip(lines):
+        decision = decide(conversation, evidence, {number: lines[number] for number in clip})
+        if decision.found:
+            break
+    return decision
 
 
 def decide(conversation: Conversation, evidence: Evidence, lines: Mapping[int, str], notes: str = "") -> Decision:

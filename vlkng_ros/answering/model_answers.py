@@ -86,6 +86,7 @@ class ModelAnswers:
             asked.asker_m,
             tuple(asked.finder.context(asked.query, asked.scene)),
             _clips(asked, frames),
+            asked.finder.asks_clips,
             asked.finder.cites_times,
         )
         if self._config.answerer == "agent":

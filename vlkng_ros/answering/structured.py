@@ -32,7 +32,7 @@ def divide_and_verify(conversation: Conversation, evidence: Evidence) -> Decisio
     lines = evidence.lines(conversation.config.context_tokens)
     checks = _checks(conversation, evidence)
     passed: list[tuple[int, int, list[int], str]] = []
-    for place, clip in enumerate(_clips(evidence, list(lines))[:CANDIDATES]):
+    for place, clip in enumerate(evidence.by_clip(lines)[:CANDIDATES]):
         answers = _verified(conversation, evidence, {number: lines[number] for number in clip}, checks)
         score = sum(_passes(answer) for answer in answers)
         if score:
@@ -42,14 +42,6 @@ def divide_and_verify(conversation: Conversation, evidence: Evidence) -> Decisio
     chosen = [number for _, _, clip, _ in kept for number in clip] or list(lines)[:KEPT]
     notes = "\n".join(["Checks:", *(note for _, _, _, note in kept)]) if kept else ""
     return decide(conversation, evidence, {number: lines[number] for number in chosen}, notes)
-
-
-def _clips(evidence: Evidence, keyframe_ids: list[int]) -> list[list[int]]:
-    """The frames by clip, the clip of the best frame first; frames of no clip stand alone."""
-    clips: dict[int, list[int]] = {}
-    for number in keyframe_ids:
-        clips.setdefault(evidence.clips.get(number, -number), []).append(number)
-    return list(clips.values())
 
 
 def _checks(conversation: Conversation, evidence: Evidence) -> list[str]:
@@ -84,7 +76,9 @@ def _verified(conversation: Conversation, evidence: Evidence, clip: dict[int, st
         answers = [str(item).strip().lower() for item in value["answers"]]
         return (answers + ["no"] * len(checks))[: len(checks)]
 
-    answers: list[str] = conversation.ask([{"role": "user", "content": content}], _has_list("answers"), check)
+    answers: list[str] = conversation.ask(
+        [{"role": "user", "content": content}], _has_list("answers"), check, _list_of_text("answers")
+    )
     return answers
 
 

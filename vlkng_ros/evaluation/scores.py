@@ -145,6 +145,10 @@ def figures(judged: Sequence[Judged]) -> dict[str, float | int | None]:
         "answered_in_kind": _mean([j.in_kind for j in judged]),
         "without_the_model": _mean([j.answerer == "extractive" or j.chosen_by == "words" for j in judged]),
         **{f"retrieval_at_{k}": _mean([0 < rank <= k for rank in ranks]) for k in (1, 3, 5)},
+        **{
+            f"retrieval_at_1 ({c})": _mean([j.rank == 1 for j in g])
+            for c, g in _by_category([j for j in judged if j.rank is not None]).items()
+        },
         "mrr_at_5": _mean([1 / rank if 0 < rank <= TOP else 0.0 for rank in ranks]),
         "precision": _mean([j.precision for j in judged if j.precision is not None]),
         "position_n": len(position) or None,

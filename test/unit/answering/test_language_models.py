@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -212,6 +213,17 @@ def test_vgent_verifies_clips_on_their_frames(server: ModelServer, tmp_path: Pat
     final = asked(server)
     assert "[#71] Is there a sofa? yes" in final
     assert "[#4]" not in final
+
+
+def test_cwgr_asks_chunk_by_chunk_until_one_answers(ask: Ask, server: ModelServer) -> None:
+    nothing = say('{"found": false, "frames": [], "answer": ""}')
+    server.will(nothing, reply(frames=[56]))
+    answer = ask("llm", "Where is the fire hydrant?", preset="vlkng-cwgr")
+    # Hydrants are in keyframes 11 and 56, in the second and the seventh chunk of eight.
+    shown = [re.findall(r"^\[#(\d+)\]", asked(server, request=i), re.MULTILINE) for i in (0, 1)]
+    assert shown == [["11"], ["56"]]
+    assert len(server.requests) == 2
+    assert (answer.answerer, answer.citations) == ("llm", (56,))
 
 
 def test_egograph_tells_the_graph_and_wants_times(ask: Ask, server: ModelServer) -> None:

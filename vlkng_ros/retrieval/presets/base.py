@@ -26,6 +26,8 @@ class Finder(Protocol):
     """That, or what stands in for it in this memory; empty for none."""
     clip_frames: int
     """Frames that a model verifies together."""
+    asks_clips: bool
+    """Whether a model is asked clip by clip, and not of all frames at once."""
     cites_times: bool
     """Whether a model must name the time of all it relies on."""
 
@@ -49,6 +51,7 @@ class Preset:
 
     view = ""
     clip_frames = 1
+    asks_clips = False
     cites_times = False
 
     def __init__(self, retriever: Retriever, view: str, crops: CropIndex | None = None) -> None:

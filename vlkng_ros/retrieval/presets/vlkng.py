@@ -149,9 +149,15 @@ def node_line(entity: Entity, edges: list[Relation]) -> str:
 
 
 class ChunkwiseRetrieval(GraphRetrieval):
-    """``vlkng-cwgr``: chunk graphs alone, without identity across them: frames rank by their chunk, then themselves."""
+    """``vlkng-cwgr``: chunk graphs alone, without identity across them.
+
+    A language model is asked chunk by chunk, those of the best frames first, until one answers. Without one, frames
+    rank by their chunk, then by themselves.
+    """
 
     view = ""
+    clip_frames = CHUNK
+    asks_clips = True
 
     def _ranked(self, total: Float64Array) -> Float64Array:
         chunks = np.arange(len(total)) // CHUNK
