@@ -17,10 +17,11 @@ CENTRE_MISMATCH = 0.03
 """The middle of a box is not the same point of the object from every side: deviation as a fraction of the side."""
 SIZE_DEVIATION = 0.12
 """Standard deviation of log(height): two jittered edges (0.07), and no object is equally tall from all sides."""
-HEADING_DEVIATION_RAD = math.radians(0.5)
+HEADING_DEVIATION_RAD = math.radians(0.8)
 TILT_DEVIATION_RAD = math.radians(0.2)
-POSITION_DEVIATION_M = 0.02
-"""Errors of a SLAM pose (DESIGN section 6), taken as independent between keyframes."""
+POSITION_DEVIATION_M = 0.025
+"""Errors of a keyframe's pose, taken as independent: SLAM's own (DESIGN section 6: 0.5 degrees, 2 cm) and odometry's
+since the last SLAM pose."""
 MIN_SIDE_PX = 1.0
 CUT_VARIANCE = 0.25
 """A box that the image's border cuts goes on beyond it: variance of where its middle is, as a fraction of its side."""

@@ -19,12 +19,16 @@ from vlkng_ros.types import Vec3
 Projection = tuple[float, float, State, State, State, float]
 """x and y in a camera, their Jacobian rows and that of the log height, and the scaled depth ``h_z = w * depth``."""
 
-PRIOR_INVERSE_DEPTH = 0.35
-PRIOR_INVERSE_DEPTH_DEVIATION = 0.5
-"""Before any parallax: about 3 m away, infinity and 0.75 m are both within two deviations."""
+PRIOR_HEIGHT_M, PRIOR_HEIGHT_SPREAD = 0.5, 0.7
+"""Median height of things that robots see, and the deviation of its logarithm: most are 0.12 to 2 m tall. Before any
+parallax, the depth of a thing is what makes it so."""
+MAX_PRIOR_DEPTH_M = 8.0
+"""What would have to be further away to be that tall is taken to be this far."""
+MIN_INVERSE_DEPTH = -0.5
+"""Bound of the filter's steps."""
 CUT_LOG_HEIGHT, CUT_LOG_HEIGHT_VARIANCE = 0.3, 0.5
 """By how much a thing is taller than what the image's border leaves of it, as a logarithm."""
-GATE = 12.0
+GATE = 9.0
 """Squared Mahalanobis distance of a bearing beyond which it is no measurement of this object."""
 SIZE_GATE = 12.0
 SURPRISING = 4.0
@@ -33,10 +37,11 @@ ANY_ASPECT_VARIANCE = 0.5
 """Of the logarithm of width by height, over things in general."""
 ASPECT_VARIANCE, MIN_ASPECT_VARIANCE = 0.1, 0.03
 """The same of one thing seen from several sides: after its first whole box, and at least."""
-NARROW = 0.85
+NARROW = 0.95
 """A box narrower than this fraction of what the thing's shape promises may show only a part of it."""
-SYSTEMATIC_M, SYSTEMATIC_FRACTION = 0.01, 0.02
-"""What no number of boxes averages out, as a deviation: of the map, and as a fraction of the thing's size."""
+SYSTEMATIC_M, SYSTEMATIC_FRACTION = 0.01, 0.04
+"""What no number of boxes averages out, as a deviation: of the map, and as a fraction of the thing's size. The middle
+of a box is not the thing's, and that repeats."""
 DIVERGING = 0.01
 """Inverse depth in 1/m by which rays may miss each other beyond infinity."""
 MAX_ITERATIONS = 4
@@ -107,19 +112,20 @@ def start(bearing: Bearing) -> Track:
     """A track from its first bearing, anchored at that camera."""
     camera, whole = bearing.camera, not bearing.cut_off
     bearing = bearing.completed(0.0, ANY_ASPECT_VARIANCE)
-    place = (POSITION_DEVIATION_M * (PRIOR_INVERSE_DEPTH + PRIOR_INVERSE_DEPTH_DEVIATION)) ** 2
     cut = bearing.cut_y != 0
     size = bearing.log_height + (CUT_LOG_HEIGHT if cut else 0.0)
     size_variance = CUT_LOG_HEIGHT_VARIANCE if cut else bearing.variance_log_height
+    inverse_depth = max(math.exp(size) / PRIOR_HEIGHT_M, 1 / MAX_PRIOR_DEPTH_M)
+    prior = inverse_depth * inverse_depth * (PRIOR_HEIGHT_SPREAD * PRIOR_HEIGHT_SPREAD + size_variance)
+    place = (POSITION_DEVIATION_M * inverse_depth) ** 2 + POSITION_DEVIATION_M * POSITION_DEVIATION_M * prior
     variance_x, variance_y = bearing.variance_x + place, bearing.variance_y + place
-    prior = PRIOR_INVERSE_DEPTH_DEVIATION * PRIOR_INVERSE_DEPTH_DEVIATION
     track = Track(
         camera.centre_m,
         camera.right,
         camera.down,
         camera.forward,
-        (bearing.x, bearing.y, PRIOR_INVERSE_DEPTH, size),
-        (variance_x, 0.0, 0.0, 0.0, variance_y, 0.0, 0.0, prior, 0.0, size_variance),
+        (bearing.x, bearing.y, inverse_depth, size),
+        (variance_x, 0.0, 0.0, 0.0, variance_y, 0.0, 0.0, prior, inverse_depth * size_variance, size_variance),
         0.0,
         0.0,
         0.0,
@@ -185,7 +191,7 @@ def updated(track: Track, bearing: Bearing) -> Track | None:
         if use_size:
             innovation = bearing.log_height - (at[3] - math.log(depth))
             new, cov = absorb(new, cov, rows_size, innovation, at, bearing.variance_log_height)
-        new = (new[0], new[1], min(max(new[2], -PRIOR_INVERSE_DEPTH_DEVIATION), MAX_INVERSE_DEPTH), new[3])
+        new = (new[0], new[1], min(max(new[2], MIN_INVERSE_DEPTH), MAX_INVERSE_DEPTH), new[3])
         step = new[2] - at[2]
         at = new
         if step * step < 0.04 * cov[7]:

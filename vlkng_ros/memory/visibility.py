@@ -34,8 +34,8 @@ RELOCATED_M = 1.0
 INDEPENDENT_M, INDEPENDENT_NS = 0.3, 60_000_000_000
 """Absences count again after the camera moved this far, or this much time has passed."""
 DETECTION_RATE_BOUNDS = (0.3, 0.8)
-GONE_EVIDENCE = 5.5
-"""Sum of ``-log P(missed although present)`` at which a thing is gone: 4 absences of a thing seen 4 times in 5."""
+GONE_EVIDENCE = 4.5
+"""Sum of ``-log P(missed although present)`` at which a thing is gone: 3 absences of a thing seen 4 times in 5."""
 MIN_ABSENCES = 3
 _VERSION = 1
 _HEAD = struct.Struct("<BBiiiqd3d3d")
@@ -105,6 +105,22 @@ class Presence(NamedTuple):
     def has_seen_from(self, camera: CameraView, at: Vec3) -> bool:
         """Whether it was seen before on a line of sight that this camera stands on."""
         return any(_on_line(camera.centre_m, (x / 10, y / 10), at) for x, y in self.vantages_dm)
+
+    def distance_to_vantage(self, camera: CameraView) -> float:
+        """Metres on the floor plan from the nearest place that it was seen from; infinite where there is none."""
+        x, y, _ = camera.centre_m
+        return min((math.hypot(x - vx / 10, y - vy / 10) for vx, vy in self.vantages_dm), default=math.inf)
+
+    def angle_to_vantage(self, camera: CameraView, at: Vec3) -> float:
+        """Angle at the thing, on the floor plan, between this camera and the nearest place it was seen from."""
+        here = math.atan2(camera.centre_m[1] - at[1], camera.centre_m[0] - at[0])
+        return min(
+            (
+                abs(math.remainder(math.atan2(y / 10 - at[1], x / 10 - at[0]) - here, math.tau))
+                for x, y in self.vantages_dm
+            ),
+            default=0.0,
+        )
 
     @property
     def gone(self) -> bool:

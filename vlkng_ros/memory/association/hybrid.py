@@ -5,9 +5,9 @@ the entity whose prediction makes it most likely, if that is likelier than a thi
 of a keyframe are matched at once, one to one. So two identical chairs side by side stay two, and one chair seen from
 two ends of a room stays one.
 
-What is left over may be a thing that was carried here. That is believed of an entity that is called the same and was
-missed where it should have been seen, the more so the more often and the longer it was not seen, and only where one
-candidate stands out. Otherwise it is new.
+What is left over may be a thing that was carried here. Of the entities that are called the same, the one that was
+missed where it should have been seen is the likelier the more often that was, and the longer ago it was seen. It is
+taken for the one only where it stands out against all others and against a new thing.
 
 Detections without a box, and cameras without intrinsics, fall back to the rule of ``proximity``.
 """
@@ -44,10 +44,12 @@ CARRIED_M = 25.0
 """Things are not looked for further away than this when they may have been carried here."""
 EARLIER_NS = 120 * NS_PER_S
 """What was first seen longer ago than this was seen on an earlier visit."""
-MOVED_EVIDENCE, MOVED_EVIDENCE_ANYWHERE = 1.5, 4.5
-"""Evidence of absence (``Presence.evidence``) from which on a thing may have been carried elsewhere: to where the robot
-has looked on an earlier visit, so that a new thing is a surprise there, and to anywhere."""
-MOVED_DOUBT = 1.0
+NEW_HERE, NEW_ANYWHERE = 4.5, 7.5
+"""Weight (see ``_find_moved``) of a thing that was never seen before: where the robot has looked on an earlier visit,
+so that a new thing is a surprise, and anywhere."""
+LONG_AGO_S = 600.0
+"""Not having seen a thing for longer makes it no likelier that it was carried here."""
+MOVED_DOUBT = 0.3
 """Odds of all other candidates together against the best one, above which it is not believed."""
 
 
@@ -76,8 +78,8 @@ class HybridAssociator:
         ]
         decided = [records[j] if j >= 0 else None for j in match(np.array(scores).reshape(len(scores), len(records)))]
         if camera is not None:
-            least = MOVED_EVIDENCE if explored else MOVED_EVIDENCE_ANYWHERE
-            self._find_moved(keyframe, camera, observations, bearings, decided, view, least)
+            novelty = NEW_HERE if explored else NEW_ANYWHERE
+            self._find_moved(keyframe, camera, observations, bearings, decided, view, novelty)
         return decided
 
     def _scores(
@@ -122,7 +124,7 @@ class HybridAssociator:
         bearings: Sequence[Bearing | None],
         decided: list[EntityRecord | None],
         view: View,
-        least: float,
+        novelty: float,
     ) -> None:
         """Gives what was left over to entities that were carried here, where the evidence says so."""
         taken = {record.entity_id for record in decided if record is not None}
@@ -138,14 +140,14 @@ class HybridAssociator:
                     continue
                 if view.label_similarity(detection.label, record.label) > self.cosine:
                     evidence = _absence(record, camera, boxes, keyframe.stamp_ns)
-                    # The longer ago a thing was seen, the likelier it was carried here.
-                    weight = evidence + math.log(seconds) + appearance(detection.embedding, record.appearance)
+                    weight = evidence + math.log(min(seconds, LONG_AGO_S))
+                    weight += appearance(detection.embedding, record.appearance)
                     candidates.append((weight, evidence, record))
             if not candidates:
                 continue
             best, evidence, record = max(candidates, key=lambda candidate: candidate[0])
-            doubt = sum(math.exp(weight - best) for weight, _, _ in candidates) - 1.0
-            if evidence >= least and doubt <= MOVED_DOUBT:
+            others = sum(math.exp(weight - best) for weight, _, _ in candidates) - 1.0 + math.exp(novelty - best)
+            if evidence > 0 and others <= MOVED_DOUBT:
                 decided[i] = record
                 taken.add(record.entity_id)
 

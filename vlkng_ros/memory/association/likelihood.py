@@ -17,15 +17,18 @@ from vlkng_ros.types import FloatArray
 IMPOSSIBLE = -1e6
 UNLIKELY = -30.0
 """Below this a likelihood need not be looked into any further."""
-NEW_DENSITY, NEW_DENSITY_RARE = 0.02, 0.002
+NEW_DENSITY, NEW_DENSITY_RARE = 0.02, 0.01
 """Expected new things of a kind per unit of normalised image area: the first for each one known hereabouts and one
 more, the second where at most one is known, because a second one of a kind is rarer than one more of many."""
 LOG_HEIGHT_SPREAD = 0.8
 """Standard deviation of the apparent log height of things in general, which a new one's is taken from."""
 SIGHT_M = 2.0
 """How far one goes, on average, until a thing is out of sight."""
-PARTLY_HIDDEN, PARTLY_HIDDEN_RATE = 0.25, 0.1
-"""How far the middle of a partly hidden thing's box is off, as a fraction of its width, and how often that is."""
+BEHIND = 8.0
+"""Against seeing a thing from right behind, when it was seen from one side only: most stand against walls."""
+PARTLY_HIDDEN, PARTLY_HIDDEN_RATE, PARTLY_HIDDEN_RATE_KNOWN = 0.25, 0.1, 0.015
+"""How far the middle of a partly hidden thing's box is off, as a fraction of its width, and how often that is: of a
+thing whose shape is not known yet, and of one whose shape is."""
 PLACED, FALLBACK_DOUBT = 0.5, 0.7
 """In favour of an entity whose place is known, and against a track that a later box made obsolete."""
 HEIGHT_SPREAD = 0.25
@@ -56,15 +59,17 @@ def geometry(record: EntityRecord, bearing: Bearing, typical: tuple[float, float
 def box_density(track: Track, bearing: Bearing) -> float:
     """Log density of a box given a track, relative to the density of log heights of any new thing.
 
-    One box in ten is taken to be of a partly hidden thing, whose middle is not the thing's.
+    Some boxes are taken to be of a partly hidden thing, whose middle is not the thing's.
     """
     prediction = tracking.predict(track, bearing)
     if prediction is None:
         return IMPOSSIBLE
     hidden = bearing.width * PARTLY_HIDDEN
+    # Where the thing's shape is known, a hidden part shows in the box's width, and the track has allowed for it.
+    rate = PARTLY_HIDDEN_RATE_KNOWN if track.whole_boxes else PARTLY_HIDDEN_RATE
     value = max(
-        prediction.log_density(0.0) + math.log(1 - PARTLY_HIDDEN_RATE),
-        prediction.log_density(hidden * hidden) + math.log(PARTLY_HIDDEN_RATE),
+        prediction.log_density(0.0) + math.log(1 - rate),
+        prediction.log_density(hidden * hidden) + math.log(rate),
     )
     value -= 0.5 * prediction.residual_size**2 / prediction.variance_size
     if not tracking.completed(track, bearing).cut_y:
@@ -73,11 +78,19 @@ def box_density(track: Track, bearing: Bearing) -> float:
 
 
 def out_of_sight(record: EntityRecord, track: Track, camera: CameraView) -> float:
-    """How unlikely a free line of sight is, as a negative log probability; 0 where it was seen before from there."""
-    at = tracking.point(track)[0]
+    """How unlikely a free line of sight is, as a negative log probability; 0 where it was seen before from there.
+
+    It falls with the distance from where the thing was seen before, and where its place is known with the distance from
+    it and with how far around it one has gone.
+    """
+    at = tracking.place(track)
     if record.presence.has_seen_from(camera, at):
         return 0.0
-    return min(math.dist(at, camera.centre_m), math.dist(track.last_camera_m, camera.centre_m)) / SIGHT_M
+    away = record.presence.distance_to_vantage(camera)
+    if not is_place(track):
+        return away / SIGHT_M
+    turned = record.presence.angle_to_vantage(camera, at)
+    return min(math.dist(at, camera.centre_m), away) / SIGHT_M + BEHIND * max(turned / math.pi - 0.5, 0.0)
 
 
 def typical_height(records: Sequence[EntityRecord]) -> tuple[float, float] | None:
