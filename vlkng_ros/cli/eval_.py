@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from vlkng_ros.errors import InvalidInputError
 if TYPE_CHECKING:
     from vlkng_ros.evaluation.benchmark import Recording
     from vlkng_ros.evaluation.running import Models
+    from vlkng_ros.memory.association.base import Associator
 
 BENCHMARKS = {
     "navqa": "NaVQA: places, times and yes/no over robot drives",
@@ -84,6 +86,14 @@ def _add_benchmark(benchmarks: arguments.Parsers, name: str, text: str) -> None:
     parser.add_argument("--judge", metavar="NAME", help="language model that marks answers in words (LLM-Match)")
     parser.add_argument("--judge-url", metavar="URL", help="its server (default: --server-url)")
     parser.add_argument("--limit", type=int, metavar="N", help="ask only the first N questions of each recording")
+    if name == "navqa":
+        parser.add_argument(
+            "--abstention",
+            type=int,
+            default=0,
+            metavar="N",
+            help="also ask of each recording, and of the gallery, the way to N things that it never showed",
+        )
     arguments.add_text_encoder(parser)
     add_parameters(parser)
     parser.set_defaults(run=run)
@@ -133,9 +143,43 @@ def run(args: argparse.Namespace) -> int:
                 for label, judged in ask_all(recording, path, models, logs, advance).items():
                     results[label] += judged
     print(table({label: figures(judged) for label, judged in results.items()}))
+    if getattr(args, "abstention", 0) > 0:
+        _ask_unseen(args, config.retrieval, recordings, models, associators)
     title = f"{BENCHMARKS[args.benchmark].partition(':')[0]}, {len(recordings)} recordings"
     print(f"\n{write_report(args.out, results, f'{title}, answerer {config.retrieval.answerer}')}")
     return 0
+
+
+def _ask_unseen(
+    args: argparse.Namespace,
+    config: RetrievalConfig,
+    recordings: Sequence[Recording],
+    models: Models,
+    associators: Sequence[Associator],
+) -> None:
+    """Ask of things that were never seen, and print how often the answer says so."""
+    from vlkng_ros.answering import MemoryQuery
+    from vlkng_ros.cli.progress import progress
+    from vlkng_ros.evaluation import abstention
+    from vlkng_ros.evaluation.remembering import remember
+    from vlkng_ros.memory import MemoryReader
+
+    gallery = abstention.gallery()
+    sources = [*recordings, gallery]
+    with progress(f"remember {gallery.name}", len(gallery.frames), "frames") as advance:
+        remember(gallery, args.out / "memories", models.encoder, associators, advance)
+    found: list[abstention.Abstained] = []
+    with progress("ask of what was never seen", args.abstention * len(sources), "questions") as advance:
+        for source in sources:
+            others = [other for other in sources if other is not source]
+            things = abstention.unseen(source, others, args.abstention)
+            with MemoryReader.open(args.out / "memories" / f"{source.name}.db") as reader:
+                memory = MemoryQuery(reader, models.encoder, config, models.chat, models.visual)
+                found += abstention.ask_unseen(source.name, things, memory, config.preset, advance)
+    print("\nNever seen, and not answered:")
+    for name, shares in abstention.shares(found).items():
+        print(f"  {name}: " + ", ".join(f"{kind} {share:g}" for kind, share in shares.items()))
+    print(abstention.write(args.out, found))
 
 
 def _config(args: argparse.Namespace) -> EvaluationConfig:
