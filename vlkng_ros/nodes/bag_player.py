@@ -48,7 +48,7 @@ class BagPlayer(Node):
             BagError: no bag is named, it cannot be read, or none of its message types is installed.
         """
         super().__init__("bag_player", **arguments)
-        log_to_ros("bag_player")
+        log_to_ros(self.get_logger().name)
         self.config = NodeParameters(self, BagPlayerConfig).config
         if not self.config.bag:
             raise BagError("bag_player: parameter 'bag' is empty; give the bag's folder, or its .mcap or .db3 file")

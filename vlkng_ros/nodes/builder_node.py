@@ -57,7 +57,7 @@ class BuilderNode(ManagedNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("builder_node", **options)
-        log_to_ros(self.get_name())
+        log_to_ros(self.get_logger().name)
         self._settings = NodeParameters(self, BuilderConfig, self._on_parameters)
         self._stored = self.create_publisher(Stored, "~/stored", keep_last(1000, reliable=True))
         self._writer: MemoryWriter | None = None
@@ -136,6 +136,7 @@ class BuilderNode(ManagedNode):
         self._current_map = self.create_publisher(String, "current_map", keep_last(1, reliable=True, latched=True))
         self._current_map.publish(String(data=self._map_id))
         self._markers = ObjectMarkers(self, self._writer.path, config)
+        self._markers.start()
         if config.pose.source == "topic":
             self._poses = PoseInput(
                 self,
@@ -193,7 +194,7 @@ class BuilderNode(ManagedNode):
             if not events:
                 self._guarded(recorder.work)
             if self._markers is not None:
-                self._guarded(self._markers.update, recorder.last_keyframe)
+                self._markers.robot_at = recorder.last_keyframe
         for event in self._inbox.take(0.0):
             self._guarded(recorder.handle, event)
         self._guarded(recorder.finish, 0.0)

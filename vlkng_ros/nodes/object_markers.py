@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,37 +24,46 @@ RELATIONS = 500
 
 
 class ObjectMarkers:
-    """Publishes ``~/markers`` from the building thread."""
+    """Publishes ``~/markers`` from a thread of its own: of a large memory a drawing takes tenths of a second."""
 
     def __init__(self, node: BuilderNode, path: Path, config: BuilderConfig) -> None:
+        self.robot_at: Keyframe | None = None
+        """The newest keyframe; what is nearest to it is shown."""
         self._node = node
         self._path = path
         self._view = config.association.associator
         self._publisher = node.create_publisher(MarkerArray, "~/markers", keep_last(1, reliable=True, latched=True))
         self._shown = ShownMarkers()
         self._reader: MemoryReader | None = None
-        self._next_s = 0.0
         self._drawn: tuple[int, int, int] | None = None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="markers", daemon=True)
 
-    def update(self, robot_at: Keyframe | None) -> None:
-        """Publish what changed, if somebody subscribed and it is time.
+    def start(self) -> None:
+        """Draw from now on."""
+        self._thread.start()
 
-        Args:
-            robot_at: newest keyframe; what is nearest to it is shown.
-        """
-        config = self._node.config.markers
-        now_s = time.monotonic()
-        if robot_at is None or now_s < self._next_s or self._publisher.get_subscription_count() == 0:
+    def _run(self) -> None:
+        while not self._stopping.wait(self._node.config.markers.period_s):
+            try:
+                self.draw()
+            except Exception as error:  # the thread outlives it
+                text = f"markers: {type(error).__name__}: {error}"
+                self._node.get_logger().error(text, throttle_duration_sec=30.0)
+
+    def draw(self) -> None:
+        """Publish what changed, if somebody subscribed."""
+        robot_at, most = self.robot_at, self._node.config.markers.max_entities
+        if robot_at is None or self._publisher.get_subscription_count() == 0:
             return
-        self._next_s = now_s + config.period_s
         try:
             if self._reader is None:
                 self._reader = MemoryReader.open(self._path)
             self._reader.refresh()
-            drawn = (self._reader.revision, robot_at.keyframe_id, config.max_entities)
+            drawn = (self._reader.revision, robot_at.keyframe_id, most)
             if drawn == self._drawn:
                 return
-            markers = self._markers(self._reader, robot_at, config.max_entities)
+            markers = self._markers(self._reader, robot_at, most)
         except VlkngError as error:
             self._node.get_logger().warning(f"markers: {error}", throttle_duration_sec=30.0)
             return
@@ -95,6 +104,9 @@ class ObjectMarkers:
 
     def close(self) -> None:
         """Take the markers away."""
+        self._stopping.set()
+        if self._thread.ident is not None:
+            self._thread.join(timeout=30.0)
         if self._reader is not None:
             self._reader.close()
             self._reader = None

@@ -48,7 +48,7 @@ class QueryNode(ManagedNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("query_node", **options)
-        log_to_ros(self.get_name())
+        log_to_ros(self.get_logger().name)
         self._settings = NodeParameters(self, QueryConfig)
         self._group = ReentrantCallbackGroup()
         self._waiter = Waiter(self, self._group)
