@@ -31,12 +31,21 @@ def completed(backend: PerceptionBackend, config: PerceptionConfig) -> Perceptio
             backend,
             geometric_relations=config.geometric_relations,
             crops=crops,
-            teller=Teller(config),
+            teller=_teller(config),
             timeout_s=config.timeout_s,
         )
     except Exception:
         backend.close()
         raise
+
+
+def _teller(config: PerceptionConfig) -> Teller | None:
+    """Warmed up; None for detectors, which write no captions."""
+    if config.backend == "opencv_dnn" or config.captions == "none":
+        return None
+    teller = Teller(config)
+    teller.warm_up()
+    return teller
 
 
 class Completed:

@@ -67,6 +67,11 @@ class Teller:
             completed[i] = with_told(perceptions[i], graph)
         return completed
 
+    def warm_up(self) -> None:
+        """Load what the rules need now, so that the first caption does not wait for it."""
+        if self._on:
+            graph_of("A robot sees.")
+
     def close(self) -> None:
         """Closes the connections."""
         if self._model is not None:
