@@ -1,9 +1,14 @@
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from action_msgs.msg import GoalStatus
 
+from vlkng_ros.config import NavigationConfig
+from vlkng_ros.msg import Navigation as Report
 from vlkng_ros.nodes.goals import Goal, apart, approach_pose, goals_of
+from vlkng_ros.nodes.navigation import Navigation
 from vlkng_ros.types import (
     Answer,
     AnswerKind,
@@ -79,3 +84,43 @@ def test_goals_as_good_as_an_earlier_one_are_left_out():
         Goal(Pose.planar("map", 2.0, 0.0, 0.0), 4),
     ]
     assert [goal.keyframe_id for goal in apart(goals, 0.25, 0.5)] == [1, 3, 4]
+
+
+class Over:
+    """A goal that Nav2 has finished with, in a result of some release."""
+
+    def __init__(self, status, result):
+        self._reply = SimpleNamespace(status=status, result=result)
+
+    def get_result_async(self):
+        return SimpleNamespace(result=lambda: self._reply)
+
+
+async def _done(future, timeout_s):
+    return True
+
+
+@pytest.mark.parametrize(
+    ("release", "result", "says"),
+    [
+        ("Humble", SimpleNamespace(result=None), "Nav2 gave up on the pose of keyframe 7"),
+        ("Iron", SimpleNamespace(error_code=207), "Nav2 gave up on the pose of keyframe 7 (error 207)"),
+        ("Jazzy", SimpleNamespace(error_code=207, error_msg="no path"),
+         "Nav2 gave up on the pose of keyframe 7 (error 207): no path"),
+    ],
+)  # fmt: skip
+def test_the_results_of_every_release_are_understood(release, result, says):
+    navigation = SimpleNamespace(
+        _config=NavigationConfig, _waiter=SimpleNamespace(done=_done), action="/navigate_to_pose"
+    )
+    drive, goal = SimpleNamespace(error_code=0), Goal(Pose.planar("map", 1.0, 0.0), 7)
+
+    def outcome(status):
+        try:
+            Navigation._follow(navigation, drive, Over(status, result), goal).send(None)
+        except StopIteration as end:
+            return end.value
+
+    assert outcome(GoalStatus.STATUS_SUCCEEDED) == (Report.STATE_SUCCEEDED, "")
+    assert outcome(GoalStatus.STATUS_ABORTED) == (Report.STATE_ABORTED, says)
+    assert outcome(GoalStatus.STATUS_CANCELED)[0] == Report.STATE_CANCELED

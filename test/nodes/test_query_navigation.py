@@ -4,7 +4,7 @@ import pytest
 from clients import Caller
 from fake_nav2 import ABORT, DEAF, HANG, REACH, REJECT, FakeNav2, FakePlanner, Nav2InThread
 from rclpy.node import Node
-from remembered import make_memory
+from remembered import make_memory, open_writer
 from running_nodes import overrides
 from std_msgs.msg import String
 
@@ -12,6 +12,7 @@ from vlkng_ros.msg import Navigation
 from vlkng_ros.nodes.query_node import QueryNode
 from vlkng_ros.nodes.subscriptions import keep_last
 from vlkng_ros.srv import CancelNavigation
+from vlkng_ros.types import OPTICAL_IN_BODY, Capture, Detection, Intrinsics, Perception, Pose
 
 
 class Driving:
@@ -206,6 +207,26 @@ def test_other_questions_are_answered_while_nav2_does_not_reply(driving):
     reply = driving.go()
     assert driving.caller.ask("Where is the blue ball?").position.pose.position.x == pytest.approx(41.0)
     assert driving.states(reply.navigation_id)[-1] == Navigation.STATE_ACTIVE
+
+
+def test_an_object_whose_place_is_known_is_approached_and_faced(driving, memory_path):
+    memory_path.unlink()
+    with open_writer(memory_path) as writer:
+        writer.start_session(robot="robot", map_id="office", frame_id="map")
+        base = Pose.planar("map", 2.0, 1.0, 0.0)
+        camera = base.compose(Pose("base_link", (0.0, 0.0, 0.5), OPTICAL_IN_BODY))
+        k = Intrinsics(50, 50, 32, 24, 64, 48)
+        frame = writer.add_keyframe(Capture(10**9, base, camera, "camera", k, (64, 48)), None)
+        ball = Detection("red ball", (28.0, 20.0, 36.0, 28.0), 0.9, depth_m=4.0)
+        writer.add_perception(frame.keyframe_id, Perception("a red ball", (ball,), backend="test"))
+        writer.associate(frame.keyframe_id)
+    nav2 = driving.nav2(REACH)
+    driving.start(navigation__approach=True, navigation__standoff_m=1.5)
+    reply = driving.go()
+    driving.until(reply.navigation_id, Navigation.STATE_SUCCEEDED)
+    goal = nav2.goals[0].pose.pose
+    assert (goal.position.x, goal.position.y) == pytest.approx((4.5, 1.0), abs=0.05)
+    assert goal.orientation.w == pytest.approx(1.0, abs=1e-3)
 
 
 def test_a_goal_without_a_way_is_passed_over_before_the_robot_sets_off(driving):
