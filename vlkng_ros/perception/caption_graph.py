@@ -7,15 +7,13 @@ events with their subject, object and location, and prepositions between things 
 
 from __future__ import annotations
 
-import logging
 import re
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from vlkng_ros.perception import caption_words as words
 from vlkng_ros.perception.labels import PERSON_WORDS, clean_text
+from vlkng_ros.perception.tagger import Tag, singular, tagged
 from vlkng_ros.types import Detection, EntityKind, RelationMention
 
 MAX_THINGS = 32
@@ -31,11 +29,6 @@ _DIRECTIONS = frozenset(
 )
 _RELATIVE = frozenset({"who", "that", "which"})
 _VOWELS = frozenset("aeiou")
-
-_log = logging.getLogger(__name__)
-
-Tag = tuple[str, str]
-"""A word and its part of speech (Penn Treebank)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,28 +77,10 @@ def graph_of(caption: str) -> Told:
     """Things, events and relations that a caption names; nothing where TextBlob is not installed."""
     graph = _Graph()
     for sentence in _SENTENCE_END.split(" ".join(caption.split())):
-        tags = _tagger()(sentence)
+        tags = tagged(sentence)
         if tags:
             _read(_parts(_mended(tags)), clean_text(sentence), graph)
     return Told(tuple(graph.things), tuple(graph.relations))
-
-
-@lru_cache(maxsize=1)
-def _tagger() -> Callable[[str], list[Tag]]:
-    """TextBlob's tagger; its lexicon is read at the first sentence."""
-    try:
-        from textblob.en import parse
-    except ImportError as error:
-        _log.warning("captions are not taken apart: %s; install it with: pip install textblob", error)
-        return lambda sentence: []
-
-    def tagged(sentence: str) -> list[Tag]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ResourceWarning)  # it leaves its lexicon's file to the collector
-            parsed = str(parse(sentence, chunks=False))
-        return [(word.replace("&slash;", "/"), tag) for word, _, tag in (w.rpartition("/") for w in parsed.split())]
-
-    return tagged
 
 
 # ------------------------------------------------------------------------------------------------ words to parts
@@ -319,9 +294,7 @@ def _singular(word: str) -> str:
         return words.PLURALS[word]
     if word.endswith("ss") or len(word) < 4:
         return word
-    from textblob.en.inflect import singularize
-
-    return str(singularize(word))
+    return singular(word)
 
 
 def _lemma(verb: _Part) -> str:
