@@ -252,11 +252,24 @@ class PerceptionConfig:
 class AssociationConfig:
     """What is the same thing."""
 
-    associator: str = _param("proximity", "associator that writes its view live", choices=("proximity",))
-    distance_m: float = _param(
-        5.0, "proximity: delta_P, same entity within this distance (EmbodiedLGR's code)", unit="m", low=0.0, high=1000.0
+    associator: str = _param(
+        "hybrid",
+        "what tells which detections show the same thing; it writes the view of its name live",
+        choices=("hybrid", "proximity", "text_merge"),
     )
-    cosine: float = _param(0.75, "proximity: delta_E, same entity above this label similarity", low=-1.0, high=1.0)
+    others: str = _param(
+        "", "further associators that write their views live, comma-separated: retrieval presets ask for them"
+    )
+    distance_m: float = _param(
+        5.0,
+        "proximity, and where there are no boxes: delta_P, same entity within this distance (EmbodiedLGR's code)",
+        unit="m",
+        low=0.0,
+        high=1000.0,
+    )
+    cosine: float = _param(
+        0.75, "proximity and hybrid: delta_E, labels above this similarity may be one thing's", low=-1.0, high=1.0
+    )
     text_encoder: str = _param(
         "auto", "sentence-transformers model by hub id or folder; auto: all-MiniLM-L6-v2 where it is, else none"
     )

@@ -142,7 +142,7 @@ def remembered(db):
         frames = reader.keyframes(reader.frames().ids.tolist())
         things = [
             (e.entity_id, e.observation_count, e.first_seen_ns, e.last_seen_ns, e.position.source, e.position.mean_m)
-            for e in reader.entities("proximity")
+            for e in reader.entities("hybrid")
         ]
     return frames, things
 

@@ -53,7 +53,7 @@ def test_keyframes_are_described_by_the_model_in_its_own_process_and_become_enti
     robot.until(lambda: len(described(memory_path)) == 3, "the descriptions")
     assert described(memory_path) == ["a red ball", "a green ball", "a blue ball"]
     with MemoryReader.open(memory_path) as memory:
-        labels = {entity.label for entity in memory.entities("proximity")}
+        labels = {entity.label for entity in memory.entities("hybrid")}
     assert labels == {"red ball", "green ball", "blue ball"}
 
 

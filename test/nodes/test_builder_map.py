@@ -78,7 +78,7 @@ def test_a_closed_loop_moves_keyframes_and_the_objects_seen_from_them(robot, bui
         assert math.dist(keyframe.base_pose.position_m[:2], (i, 0)) < 0.05
         assert abs(keyframe.base_pose.yaw_rad) < math.radians(3)
     with MemoryReader.open(memory_path) as memory:
-        seen = [entity.position.mean_m for entity in memory.entities("proximity")]
+        seen = [entity.position.mean_m for entity in memory.entities("hybrid")]
     assert max(abs(place[1]) for place in seen) < 0.2
 
 
@@ -181,7 +181,7 @@ def test_things_are_forgotten_through_the_builder_while_it_builds(robot, build, 
     assert reply.status == Forget.Response.OK, reply.message
     assert (reply.entities, reply.observations, reply.images) == (1, 1, 1)
     with MemoryReader.open(memory_path) as memory:
-        assert [entity.label for entity in memory.entities("proximity")] == ["green ball"]
+        assert [entity.label for entity in memory.entities("hybrid")] == ["green ball"]
     again = caller.call(Forget, "forget", Forget.Request(label="red ball"))
     assert again.status == Forget.Response.NOT_FOUND
     assert again.message == "nothing of it was remembered"

@@ -187,7 +187,7 @@ def test_get_object_returns_everything_about_one_thing(caller, memory_path):
     assert unknown.status == GetObject.Response.NOT_FOUND
     view = caller.call(GetObject, "get_object", GetObject.Request(entity_id=green.entity_id, view="nothing"))
     assert view.status == GetObject.Response.NOT_FOUND
-    assert "view 'nothing': not in this memory; it has proximity" in view.message
+    assert "view 'nothing': not in this memory; it has hybrid" in view.message
 
 
 def test_export_graph_returns_or_writes_the_graph_beside_the_memory(caller, memory_path):

@@ -107,7 +107,7 @@ def test_a_bag_becomes_a_memory(
             picture = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR)[:, :, ::-1]
             assert picture.shape == (HEIGHT, WIDTH, 3)
             assert np.abs(picture.astype(int) - colour_at(seconds)).max() <= 3
-        labels = {entity.label: entity for entity in reader.entities("proximity")}
+        labels = {entity.label: entity for entity in reader.entities("hybrid")}
         assert set(labels) == {"door", "cat"}
         assert labels["cat"].last_seen_ns <= stamp_ns(PARKED_S[0])
 

@@ -92,7 +92,7 @@ def test_a_real_detector_finds_cup_and_cat_where_they_hang(drive: Drive, tmp_pat
     settings = ["--set", "association.text_encoder=none", "--map-id", "gallery"]
     assert main(["build", str(bag), "--memory", str(db), "--backend", "opencv_dnn", *settings]) == 0
     with MemoryReader.open(db) as reader:
-        found = {entity.label: entity for entity in reader.entities("proximity")}
+        found = {entity.label: entity for entity in reader.entities("hybrid")}
         assert reader.stats().pending == 0
         for label, picture_x_m in (("cup", 2.4), ("cat", 5.3)):
             seen_from = reader.keyframe(found[label].last_keyframe_id).base_pose.position_m

@@ -78,7 +78,7 @@ def test_a_caption_file_becomes_keyframes_with_what_was_seen(
             ("door", "", None),
             ("exit sign", "exit sign", None),
         ]
-        cats = [entity for entity in reader.entities("proximity") if entity.label == "cat"]
+        cats = [entity for entity in reader.entities("hybrid") if entity.label == "cat"]
         assert [(cat.observation_count, cat.first_keyframe_id, cat.last_keyframe_id) for cat in cats] == [(2, 2, 3)]
         roles = {mention.role for mention in reader.mentions()}
         assert roles == {"caption", "label", "region"}
@@ -116,9 +116,9 @@ def test_a_file_that_grew_is_imported_from_where_it_ended(tmp_path: Path, capsys
             frame.base_pose for frame in other.keyframes(other.frames().ids.tolist())
         ]
         assert {frame.map_id for frame in one.keyframes(one.frames().ids.tolist())} == {"unnamed-1"}
-        assert list(one.entities("proximity")) != []
-        assert [e.observation_count for e in one.entities("proximity")] == [
-            e.observation_count for e in other.entities("proximity")
+        assert list(one.entities("hybrid")) != []
+        assert [e.observation_count for e in one.entities("hybrid")] == [
+            e.observation_count for e in other.entities("hybrid")
         ]
 
 

@@ -87,7 +87,7 @@ def test_a_thing_that_was_detected_is_one_with_what_the_caption_calls_it(db: Pat
 
 def test_views_and_questions_of_what_was_seen_do_not_know_it(db: Path) -> None:
     with MemoryReader.open(db) as reader:
-        assert [e.entity_id for e in reader.entities("proximity")] == [
+        assert [e.entity_id for e in reader.entities("hybrid")] == [
             "bicycle_1",
             "fire_hydrant_1",
             "street_1",

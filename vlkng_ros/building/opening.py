@@ -15,7 +15,7 @@ _PAUSE_S = 0.05
 
 
 def open_writer(config: BuilderConfig, *, wait_s: float = 0.0) -> MemoryWriter:
-    """The configured memory with its associator and text encoder.
+    """The configured memory with its associators and text encoder.
 
     Args:
         config: ``memory`` and ``association`` are used.
@@ -27,7 +27,7 @@ def open_writer(config: BuilderConfig, *, wait_s: float = 0.0) -> MemoryWriter:
         ModelError: the text encoder cannot be loaded.
     """
     from vlkng_ros.memory import MemoryWriter, open_encoder
-    from vlkng_ros.memory.association.registry import open_associator
+    from vlkng_ros.memory.association.registry import open_associators
 
     encoder = open_encoder(config.association.text_encoder)
     deadline = time.monotonic() + wait_s
@@ -36,7 +36,7 @@ def open_writer(config: BuilderConfig, *, wait_s: float = 0.0) -> MemoryWriter:
             return MemoryWriter.open(
                 config.memory.path,
                 encoder=encoder,
-                associators=(open_associator(config.association),),
+                associators=open_associators(config.association),
                 keep_images=config.memory.keep_images,
             )
         except MemoryLockedError:

@@ -78,7 +78,7 @@ def errors(path, world):
     """By how much each thing's place is off, in m, where bearings told it; of a label in several places the best."""
     with MemoryReader.open(path) as memory:
         places = {}
-        for entity in memory.entities("proximity"):
+        for entity in memory.entities("hybrid"):
             if entity.position.source is PositionSource.TRIANGULATED:
                 places.setdefault(entity.label, []).append(entity.position.mean_m)
     return {

@@ -84,7 +84,7 @@ def off(config, first, last):
         bases = [k.base_pose.distance_m(truth(first + i)) for i, k in enumerate(keyframes)]
         cameras = [k.camera_pose.distance_m(truth(first + i).compose(Pose("base", (0.2, 0.0, 0.5))))
                    for i, k in enumerate(keyframes)]  # fmt: skip
-        things = [abs(entity.position.mean_m[1]) for entity in memory.entities("proximity")]
+        things = [abs(entity.position.mean_m[1]) for entity in memory.entities("hybrid")]
     return max(bases), max(cameras), max(things)
 
 

@@ -73,7 +73,7 @@ def test_a_memorys_pending_keyframes_are_described(
     assert capsys.readouterr().out == f"{db}: 1 keyframe described\n"
     with MemoryReader.open(db) as reader:
         assert reader.keyframe(1).caption == "A cat."
-        assert [entity.label for entity in reader.entities("proximity")] == ["cat"]
+        assert [entity.label for entity in reader.entities("hybrid")] == ["cat"]
     assert main(arguments) == 0
     assert capsys.readouterr().out == f"{db}: no keyframe waits to be described\n"
 

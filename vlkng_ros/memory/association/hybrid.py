@@ -15,7 +15,8 @@ Detections without a box, and cameras without intrinsics, fall back to the rule 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -29,9 +30,10 @@ from vlkng_ros.memory.association.likelihood import (
     new_density,
     typical_height,
 )
+from vlkng_ros.memory.association.proximity import ProximityAssociator
 from vlkng_ros.memory.bearing import Bearing, CameraView, bearing_of, camera_view
 from vlkng_ros.memory.visibility import expected, in_image
-from vlkng_ros.types import NS_PER_S, BoxPx, Float64Array, Keyframe, Observation
+from vlkng_ros.types import NS_PER_S, BoxPx, Float64Array, Keyframe, Observation, Vec3
 
 RADIUS_M = 10.0
 """Entities further from the camera are not looked at."""
@@ -60,33 +62,51 @@ class HybridAssociator:
         self.view = view
         self.distance_m = distance_m
         self.cosine = cosine
+        self._proximity = ProximityAssociator(distance_m, cosine)
 
     def assign(
         self, keyframe: Keyframe, observations: Sequence[Observation], view: View
     ) -> Sequence[EntityRecord | None]:
         """For each observation the entity that it most likely shows, or None for a new one."""
-        if not observations:
-            return []
         camera = camera_view(keyframe)
-        bearings = [None if camera is None else bearing_of(camera, o.detection) for o in observations]
-        centre = keyframe.base_pose.position_m if camera is None else camera.centre_m
-        records = list(view.near(centre, RADIUS_M, keyframe.map_id))
-        explored = camera is not None and any(_known_view(record, camera, keyframe.stamp_ns) for record in records)
-        scores = [
-            self._scores(keyframe, observation, bearing, records, view)
-            for observation, bearing in zip(observations, bearings, strict=True)
-        ]
-        decided = [records[j] if j >= 0 else None for j in match(np.array(scores).reshape(len(scores), len(records)))]
-        if camera is not None:
-            novelty = NEW_HERE if explored else NEW_ANYWHERE
-            self._find_moved(keyframe, camera, observations, bearings, decided, view, novelty)
+        if not observations or camera is None:
+            return self._proximity.assign(keyframe, observations, view)
+        bearings = [bearing_of(camera, o.detection) for o in observations]
+        seen = [(i, bearing) for i, bearing in enumerate(bearings) if bearing is not None]
+        decided: list[EntityRecord | None] = [None] * len(observations)
+        if seen:
+            records = list(view.near(camera.centre_m, RADIUS_M, keyframe.map_id))
+            scores = [self._scores(keyframe, observations[i], bearing, records, view) for i, bearing in seen]
+            for (i, _), j in zip(seen, match(np.array(scores).reshape(len(scores), len(records))), strict=True):
+                decided[i] = records[j] if j >= 0 else None
+            explored = any(_known_view(record, camera, keyframe.stamp_ns) for record in records)
+            left = [i for i, _ in seen if decided[i] is None]
+            self._find_moved(
+                keyframe, camera, observations, left, decided, view, NEW_HERE if explored else NEW_ANYWHERE
+            )
+        self._assign_unseen(keyframe, observations, [i for i, b in enumerate(bearings) if b is None], decided, view)
         return decided
+
+    def _assign_unseen(
+        self,
+        keyframe: Keyframe,
+        observations: Sequence[Observation],
+        left: Sequence[int],
+        decided: list[EntityRecord | None],
+        view: View,
+    ) -> None:
+        """Decides detections without a box by the rule of ``proximity``, over what is not taken yet."""
+        if left:
+            free = _Untaken(view, {record.entity_id for record in decided if record is not None})
+            chosen = self._proximity.assign(keyframe, [observations[i] for i in left], free)
+            for i, record in zip(left, chosen, strict=True):
+                decided[i] = record
 
     def _scores(
         self,
         keyframe: Keyframe,
         observation: Observation,
-        bearing: Bearing | None,
+        bearing: Bearing,
         records: Sequence[EntityRecord],
         view: View,
     ) -> list[float]:
@@ -100,11 +120,11 @@ class HybridAssociator:
         for record, similarity in zip(records, similar, strict=True):
             score = IMPOSSIBLE
             if similarity > LIKE_LABEL and detection.kind is record.kind:
-                if bearing is None or record.place.track is None:
+                if record.place.track is None:
                     score = self._nearby(keyframe, record, similarity)
                 else:
                     score = geometry(record, bearing, typical) - novelty
-                    score -= UNLIKE_COST * max(self.cosine - similarity, 0.0) / (self.cosine - LIKE_LABEL)
+                    score -= UNLIKE_COST * max(self.cosine - similarity, 0.0) / max(self.cosine - LIKE_LABEL, 0.01)
                     score += FAMILIAR * math.log(min(record.observation_count, 20))
                     score += appearance(detection.embedding, record.appearance)
             scores.append(score)
@@ -121,15 +141,14 @@ class HybridAssociator:
         keyframe: Keyframe,
         camera: CameraView,
         observations: Sequence[Observation],
-        bearings: Sequence[Bearing | None],
+        left: Sequence[int],
         decided: list[EntityRecord | None],
         view: View,
         novelty: float,
     ) -> None:
-        """Gives what was left over to entities that were carried here, where the evidence says so."""
+        """Gives the observations ``left`` over to entities that were carried here, where the evidence says so."""
         taken = {record.entity_id for record in decided if record is not None}
         boxes = [o.detection.box_px for o in observations if o.detection.box_px is not None]
-        left = [i for i, record in enumerate(decided) if record is None and bearings[i] is not None]
         around = list(view.near(camera.centre_m, CARRIED_M, keyframe.map_id)) if left else []
         for i in left:
             detection = observations[i].detection
@@ -150,6 +169,26 @@ class HybridAssociator:
             if evidence > 0 and others <= MOVED_DOUBT:
                 decided[i] = record
                 taken.add(record.entity_id)
+
+
+class _Untaken:
+    """A view without some of its entities."""
+
+    def __init__(self, view: View, taken: AbstractSet[str]) -> None:
+        self._view = view
+        self._taken = taken
+
+    def near(self, position_m: Vec3, radius_m: float, map_id: str) -> Iterable[EntityRecord]:
+        """See ``View``."""
+        return (r for r in self._view.near(position_m, radius_m, map_id) if r.entity_id not in self._taken)
+
+    def alike(self, label: str, cosine: float) -> Iterable[EntityRecord]:
+        """See ``View``."""
+        return (r for r in self._view.alike(label, cosine) if r.entity_id not in self._taken)
+
+    def label_similarity(self, a: str, b: str) -> float:
+        """See ``View``."""
+        return self._view.label_similarity(a, b)
 
 
 def match(scores: Float64Array) -> list[int]:

@@ -22,6 +22,18 @@ def open_associator(config: AssociationConfig, name: str = "") -> Associator:
     return opener(config)
 
 
+def open_associators(config: AssociationConfig) -> list[Associator]:
+    """The configured associator and the others that write their views beside it.
+
+    Raises:
+        ConfigError: there is none of a name, or one is named twice.
+    """
+    names = [config.associator, *(name.strip() for name in config.others.split(",") if name.strip())]
+    if len(set(names)) != len(names):
+        raise ConfigError(f"association.others '{config.others}': names one twice, or association.associator again")
+    return [open_associator(config, name) for name in names]
+
+
 def associator_names() -> tuple[str, ...]:
     """What ``open_associator`` knows."""
     return tuple(_OPENERS)
@@ -36,7 +48,7 @@ def _proximity(config: AssociationConfig) -> Associator:
 def _hybrid(config: AssociationConfig) -> Associator:
     from vlkng_ros.memory.association.hybrid import HybridAssociator
 
-    return HybridAssociator(distance_m=config.distance_m)
+    return HybridAssociator(distance_m=config.distance_m, cosine=config.cosine)
 
 
 def _text_merge(config: AssociationConfig) -> Associator:
