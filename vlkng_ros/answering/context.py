@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections import Counter
 from collections.abc import Sequence
 
 from vlkng_ros.memory import MemoryReader
-from vlkng_ros.types import NS_PER_S, Keyframe
+from vlkng_ros.retrieval.stamps import stamp
+from vlkng_ros.types import Keyframe
 
 CHARACTERS_A_TOKEN = 4
 """Of English text; a tokenizer would need the model."""
 MAX_LABELS = 12
-
-
-def stamp(stamp_ns: int, oldest_ns: int) -> str:
-    """EgoGraph's ``[DAYd HH:MM:SS]`` in UTC: day 1 is that of the memory's first keyframe."""
-    then = dt.datetime.fromtimestamp(stamp_ns / NS_PER_S, dt.timezone.utc)
-    first = dt.datetime.fromtimestamp(oldest_ns / NS_PER_S, dt.timezone.utc)
-    return f"[DAY{(then.date() - first.date()).days + 1} {then:%H:%M:%S}]"
 
 
 def described(reader: MemoryReader, keyframe: Keyframe, oldest_ns: int, view: str = "") -> str:

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from vlkng_ros.answering.context import described, stamp, within_budget
+from vlkng_ros.answering.context import described, within_budget
 from vlkng_ros.answering.model_reply import Decision, checked, is_final, schema_for, times_in, value_hint
 from vlkng_ros.chat import ChatClient, Reply, find_json, load_prompt
 from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ConfigError, ModelOutputError, ModelUnavailableError
 from vlkng_ros.memory import MemoryReader
 from vlkng_ros.retrieval.query import Query
+from vlkng_ros.retrieval.stamps import stamp
 from vlkng_ros.types import Keyframe, Vec3
 
 PROMPTS = Path(__file__).parent / "prompts"
@@ -193,7 +194,7 @@ def decide(conversation: Conversation, evidence: Evidence, lines: Mapping[int, s
         cite=CITE_TIMES if evidence.cites_times else "",
     )
     messages = [{"role": "user", "content": text}]
-    shown = times_in(" ".join(lines.values())) if evidence.cites_times else None
+    shown = times_in(" ".join([*lines.values(), *told])) if evidence.cites_times else None
     decision: Decision = conversation.ask(
         messages, is_final, lambda value: checked(value, kind, lines.keys(), shown), schema_for(kind)
     )

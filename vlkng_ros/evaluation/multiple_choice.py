@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from vlkng_ros.answering.context import described, stamp, within_budget
+from vlkng_ros.answering.context import described, within_budget
 from vlkng_ros.answering.language_model import Chat
 from vlkng_ros.chat import find_json, load_prompt
 from vlkng_ros.config import RetrievalConfig
@@ -15,6 +15,7 @@ from vlkng_ros.evaluation.benchmark import Asked
 from vlkng_ros.evaluation.text_answers import PROMPTS
 from vlkng_ros.memory import MemoryReader
 from vlkng_ros.memory.words import terms
+from vlkng_ros.retrieval.stamps import stamp
 from vlkng_ros.types import Answer, TextEncoder
 
 LETTERS = "ABCDEFGH"

@@ -2,9 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vlkng_ros.answering.context import stamp, within_budget
+from vlkng_ros.answering.context import within_budget
 from vlkng_ros.answering.model_reply import Decision, checked, schema_for, times_in
 from vlkng_ros.errors import ModelOutputError
+from vlkng_ros.retrieval.stamps import stamp
 from vlkng_ros.types import AnswerKind
 
 SHOWN = {3, 4, 5}

@@ -259,8 +259,10 @@ def test_a_model_is_told_habits_nodes_and_edges(memory: Memory) -> None:
         playing(day * DAY + 100.0, memory)
     lines = memory.context("egograph", "What does jack usually do?")
     assert lines[0] == "habit: jack takes part in playing the piano, 3 times (DAY1, DAY2, DAY3)"
-    assert "person jack_1: jack" in lines
-    assert lines[-1] == "jack_1 takes part in playing_the_piano_1"
+    when = ("[DAY1 00:01:40]", "[DAY2 00:01:40]", "[DAY3 00:01:40]")
+    assert f"person jack_1: jack, seen 3 times: {'; '.join(f'{at} jack' for at in when)}" in lines
+    edge = "jack takes part in playing the piano"
+    assert lines[-1] == f"jack_1 takes part in playing_the_piano_1: {'; '.join(f'{at} {edge}' for at in when)}"
     assert EgoGraph.cites_times
     assert egograph.TOP_K == 40
 

@@ -23,6 +23,7 @@ from vlkng_ros.retrieval.presets.habits import Conclusion, conclusions
 from vlkng_ros.retrieval.presets.nodes import nodes_of
 from vlkng_ros.retrieval.query import Query
 from vlkng_ros.retrieval.retriever import Found, Scene
+from vlkng_ros.retrieval.stamps import stamp
 from vlkng_ros.types import Entity, Float64Array, FloatArray, Relation, Vec3
 
 TOP_K = 40
@@ -31,6 +32,8 @@ NEEDED = 0.4
 """Similarity below which nothing retrieved is about the question."""
 NODE = 0.9
 """What a node or edge is worth at its times beside what was said of it at that very time."""
+TOLD = 4
+"""Times of a node or edge that a model is told, each with what was said then; longer histories are summarised."""
 SUMMARISED = 100
 """Times of a node that are looked at: beyond it the paper summarises."""
 USUAL = re.compile(r"\b(usually|often|normally|typically|habits?|always|like to|likes to|every day|how many days)\b")
@@ -73,11 +76,26 @@ class EgoGraph(Preset):
             return []
         nodes = self._nodes(query, scene)
         lines = [f"{usual.kind}: {usual.text}" for usual in self._conclusions(nodes, scene)]
-        for entity, _ in nodes:
-            told = ", ".join(f"{name}={value}" for name, value in entity.attributes.items() if value)
-            lines.append(f"{entity.kind.value} {entity.entity_id}: {entity.label}{f' ({told})' if told else ''}")
-        lines += [f"{r.subject_id} {r.predicate} {r.object_id}" for _, r in self._edges(query, nodes, scene)]
+        lines += [self._node_line(entity, scene) for entity, _ in nodes]
+        lines += [self._edge_line(relation, scene) for _, relation in self._edges(query, nodes, scene)]
         return lines
+
+    def _node_line(self, entity: Entity, scene: Scene) -> str:
+        until = int(scene.stamps_ns[-1])
+        history = self.retriever.reader.history(self.in_view, entity.entity_id, None, until, TOLD)
+        told = "; ".join(f"{self._stamp(entry.first_ns)} {entry.description}" for entry in history.entries)
+        attributes = ", ".join(f"{name}={value}" for name, value in entity.attributes.items() if value)
+        head = f"{entity.kind.value} {entity.entity_id}: {entity.label}{f' ({attributes})' if attributes else ''}"
+        return f"{head}, seen {history.count} times: {told}"
+
+    def _edge_line(self, relation: Relation, scene: Scene) -> str:
+        said = self.retriever.reader.descriptions(self.in_view, relation)
+        pairs = list(zip(relation.stamps_ns, said, strict=True))[-TOLD:]
+        told = "; ".join(f"{self._stamp(stamp_ns)} {text}".strip() for stamp_ns, text in pairs)
+        return f"{relation.subject_id} {relation.predicate} {relation.object_id}: {told}"
+
+    def _stamp(self, stamp_ns: int) -> str:
+        return stamp(stamp_ns, int(self.retriever.reader.frames().stamps_ns[0]))
 
     def _nodes(self, query: Query, scene: Scene) -> list[tuple[Entity, float]]:
         nodes = nodes_of(self.retriever, self.in_view)
