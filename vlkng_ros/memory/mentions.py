@@ -5,8 +5,9 @@ All are read in pages, each inside a short read transaction, so that no transact
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 
 import numpy as np
@@ -85,15 +86,20 @@ def _between(connection: sqlite3.Connection, after: int, last: int) -> NDArray[n
     query = (
         "SELECT keyframe, text, 0, 0 FROM keyframe_text WHERE keyframe > ? AND keyframe <= ? ORDER BY keyframe, ordinal"
     )
-    captions = connection.execute(query, (after, last)).fetchall()
+    captions = _table(connection.execute(query, (after, last)))
     query = (
-        "SELECT o.keyframe, o.label, o.region, o.id FROM keyframe k JOIN observation o "
+        "SELECT o.keyframe, o.label, IFNULL(o.region, 0), o.id FROM keyframe k JOIN observation o "
         "ON o.id BETWEEN k.first_observation AND k.first_observation + k.observations - 1 AND NOT o.told "
         "WHERE k.id > ? AND k.id <= ?"
     )
-    found = connection.execute(query, (after, last)).fetchall()
-    rows = captions + [(keyframe, label, 1, number) for keyframe, label, _, number in found]
-    rows += [(keyframe, region, 2, number) for keyframe, _, region, number in found if region is not None]
-    table = np.array(rows, dtype=np.int64).reshape(-1, 4)
+    labels = _table(connection.execute(query, (after, last)))
+    regions = labels[labels[:, 2] > 0][:, (0, 2, 1, 3)]
+    labels[:, 2], regions[:, 2] = 1, 2
+    table = np.concatenate([captions, labels, regions])
     # Stable, so that a caption's sentences stay in order and a label comes before its region text.
     return table[np.lexsort((table[:, 3], table[:, 0]))]
+
+
+def _table(rows: Iterable[tuple[int, ...]]) -> NDArray[np.int64]:
+    """Rows of four numbers, shape ``(n, 4)``."""
+    return np.fromiter(itertools.chain.from_iterable(rows), dtype=np.int64).reshape(-1, 4)

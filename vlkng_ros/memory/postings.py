@@ -45,8 +45,9 @@ class PostingLists:
     def append(self, first_slot: int, statements: Sequence[Statement]) -> None:
         """Take in the texts of the slots from ``first_slot`` on."""
         terms, lengths = array("q"), array("q")
+        number_of = self._numbers
         for slot, found in enumerate(statements, start=first_slot):
-            numbers = [self._number(term, slot) for term in found.said]
+            numbers = [number_of[term] if term in number_of else self._number(term, slot) for term in found.said]
             terms.extend(numbers)
             lengths.append(len(numbers))
             if len(numbers) <= SHORT:

@@ -22,11 +22,6 @@ _FAR = re.compile(
 )
 
 
-_DENIAL_HINTS = ("no", "without", "n't", "neither", "free of", "absence", "lack", "devoid")
-_FAR_HINTS = ("background", "distance", "far away", "seen through", "through the", "reflection")
-"""What a sentence must hold for the patterns to be worth trying: most hold none."""
-
-
 @dataclass(frozen=True, slots=True)
 class Statement:
     """``said``: terms of what is there, in order; terms ``denied``; ``far`` where all of it is in the background."""
@@ -44,12 +39,39 @@ def statement(text: str) -> Statement:
     lowered = text.lower()
     denied: set[str] = set()
     kept = lowered
-    for found in _DENIAL.finditer(lowered) if any(hint in lowered for hint in _DENIAL_HINTS) else ():
+    for found in _DENIAL.finditer(lowered) if _may_deny(lowered) else ():
         rest = found[1]
         end = _DENIAL_END.search(rest)
         denied_part = rest[: end.start()] if end else rest
         denied.update(terms(denied_part))
         kept = kept.replace(denied_part, " ", 1) if denied_part.strip() else kept
     said = tuple(terms(kept))
-    far = any(hint in lowered for hint in _FAR_HINTS) and _FAR.search(lowered) is not None
+    far = _may_be_far(lowered) and _FAR.search(lowered) is not None
     return Statement(said, frozenset(denied.difference(said)), far)
+
+
+# What a sentence must hold for the patterns to be worth trying: most hold none, and an index reads every sentence.
+
+
+def _may_deny(lowered: str) -> bool:
+    return (
+        "no" in lowered
+        or "without" in lowered
+        or "n't" in lowered
+        or "neither" in lowered
+        or "free of" in lowered
+        or "absence" in lowered
+        or "lack" in lowered
+        or "devoid" in lowered
+    )
+
+
+def _may_be_far(lowered: str) -> bool:
+    return (
+        "background" in lowered
+        or "distance" in lowered
+        or "far away" in lowered
+        or "seen through" in lowered
+        or "through the" in lowered
+        or "reflection" in lowered
+    )
