@@ -63,6 +63,7 @@ def _as_json(model: ModelStatus) -> dict[str, object]:
         "bytes": model.size_bytes,
         "licence": model.licence,
         "missing": model.missing,
+        "about_bytes": model.about_bytes,
         "bring": model.bring,
     }
 
@@ -72,5 +73,6 @@ def _as_text(model: ModelStatus) -> str:
     if model.where is not None:
         lines.append(f"  {size(model.size_bytes)} in {model.where}")
     if model.missing:
-        lines.append(f"  not on this machine; bring it with: {model.bring}")
+        about = f" (about {size(model.about_bytes)})" if model.about_bytes else ""
+        lines.append(f"  not on this machine{about}; bring it with: {model.bring}")
     return "\n".join(lines)

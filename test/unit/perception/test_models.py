@@ -182,3 +182,12 @@ def test_licences_are_known_by_family(model: str, licence: str) -> None:
 def test_a_card_with_a_licence_of_its_own_names_it(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("---\nlicense: other\nlicense_name: robot-1.0\n---\n")
     assert licence_of("who/knows", tmp_path) == "robot-1.0"
+
+
+@pytest.mark.parametrize(
+    ("model", "about"),
+    [("Qwen/Qwen2.5-VL-7B-Instruct", 16.6e9), ("florence-community/Florence-2-base-ft", 0.5e9), ("some/model", 0)],
+)
+def test_how_much_there_is_to_bring_is_said_where_it_is_known(model: str, about: float) -> None:
+    status = only(PerceptionConfig(backend="qwen_vl", model=model))
+    assert (status.missing, status.size_bytes, status.about_bytes) == (True, 0, about)
