@@ -86,6 +86,7 @@ def _add_benchmark(benchmarks: arguments.Parsers, name: str, text: str) -> None:
     parser.add_argument("--judge", metavar="NAME", help="language model that marks answers in words (LLM-Match)")
     parser.add_argument("--judge-url", metavar="URL", help="its server (default: --server-url)")
     parser.add_argument("--limit", type=int, metavar="N", help="ask only the first N questions of each recording")
+    parser.add_argument("--again", action="store_true", help="ask what was answered before, too")
     if name == "navqa":
         parser.add_argument(
             "--abstention",
@@ -120,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
     recordings = _recordings(args)
     models = _models(args, config)
     logs = {
-        label: (chosen, log_of(args.out, label, chosen, args.benchmark, args.judge or ""))
+        label: (chosen, log_of(args.out, label, chosen, args.benchmark, args.judge or "", again=args.again))
         for label, chosen in runs.items()
     }
     associators = [open_associator(config.association, name) for name in associator_names()]

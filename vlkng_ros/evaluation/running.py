@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from vlkng_ros import __version__
 from vlkng_ros.answering import MemoryQuery
 from vlkng_ros.answering.language_model import Chat
 from vlkng_ros.config import RetrievalConfig
@@ -77,11 +78,16 @@ class AnswerLog:
             opened.write(json.dumps(self._kept[judged.asked.key], ensure_ascii=False) + "\n")
 
 
-def log_of(folder: Path, label: str, config: RetrievalConfig, benchmark: str, judge_name: str) -> AnswerLog:
-    """The log of a run, ``folder/answers/LABEL.jsonl``."""
+def log_of(
+    folder: Path, label: str, config: RetrievalConfig, benchmark: str, judge_name: str, *, again: bool = False
+) -> AnswerLog:
+    """The log of a run, ``folder/answers/LABEL.jsonl``; with ``again`` an empty one."""
     name = "".join(c if c.isalnum() or c in "-_" else "_" for c in label)
-    settings = {"benchmark": benchmark, "judge": judge_name, **asdict(config)}
-    return AnswerLog(folder / "answers" / f"{name}.jsonl", settings)
+    settings = {"version": __version__, "benchmark": benchmark, "judge": judge_name, **asdict(config)}
+    path = folder / "answers" / f"{name}.jsonl"
+    if again:
+        path.unlink(missing_ok=True)
+    return AnswerLog(path, settings)
 
 
 def ask_all(
