@@ -78,6 +78,12 @@ class MemoryConfig:
 
     path: str = _param("~/.ros/vlkng/memory.db", "database file; created with its folder where absent")
     keep_images: bool = _param(True, "keep a JPEG of every keyframe beside the database")
+    keep_images_days: float = _param(
+        0.0, "drop images older than this; what was seen in them stays; 0 keeps all", unit="days", low=0.0, high=1e5
+    )
+    keep_images_gb: float = _param(
+        0.0, "drop the oldest images beyond this much; what was seen in them stays; 0 keeps all", unit="GB", low=0.0
+    )
     image_width: int = _param(640, "width that keyframe images are reduced to", unit="px", low=64, high=4096)
     jpeg_quality: int = _param(85, "quality of kept keyframe images", low=10, high=100)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from vlkng_ros.config import BuilderConfig
+from vlkng_ros.config import BuilderConfig, MemoryConfig
 from vlkng_ros.errors import MemoryLockedError
 
 if TYPE_CHECKING:
     from vlkng_ros.memory import MemoryWriter
+    from vlkng_ros.memory.image_retention import ImageLimits
 
+NS_PER_DAY = 86_400_000_000_000
 _PAUSE_S = 0.05
 
 
@@ -38,8 +40,17 @@ def open_writer(config: BuilderConfig, *, wait_s: float = 0.0) -> MemoryWriter:
                 encoder=encoder,
                 associators=open_associators(config.association),
                 keep_images=config.memory.keep_images,
+                image_limits=_image_limits(config.memory),
             )
         except MemoryLockedError:
             if time.monotonic() >= deadline:
                 raise
             time.sleep(_PAUSE_S)
+
+
+def _image_limits(config: MemoryConfig) -> ImageLimits:
+    from vlkng_ros.memory.image_retention import ImageLimits
+
+    return ImageLimits(
+        round(config.keep_images_days * NS_PER_DAY) or None, round(config.keep_images_gb * 1_000_000_000) or None
+    )

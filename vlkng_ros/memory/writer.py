@@ -15,6 +15,7 @@ from vlkng_ros.memory.association.base import Associator
 from vlkng_ros.memory.correcting import correct_poses
 from vlkng_ros.memory.database import check_file, explained, open_for_writing
 from vlkng_ros.memory.forgetting import Forgetting
+from vlkng_ros.memory.image_retention import NO_LIMITS, ImageLimits, ImageRetention
 from vlkng_ros.memory.lock import WriterLock
 from vlkng_ros.memory.packing import pack_pose
 from vlkng_ros.memory.relocating import bring_up_to_date
@@ -36,7 +37,14 @@ class MemoryWriter:
     the folder read-only, and then nothing has changed.
     """
 
-    def __init__(self, store: Store, lock: WriterLock, associators: Sequence[Associator], keep_images: bool) -> None:
+    def __init__(
+        self,
+        store: Store,
+        lock: WriterLock,
+        associators: Sequence[Associator],
+        keep_images: bool,
+        image_limits: ImageLimits,
+    ) -> None:
         self.path = store.path
         self._store = store
         self._lock = lock
@@ -46,6 +54,7 @@ class MemoryWriter:
         bring_up_to_date(store)
         self._views = LiveViews(store, associators)
         self._views.catch_up()
+        self._images = ImageRetention(store, image_limits)
 
     @classmethod
     def open(
@@ -55,6 +64,7 @@ class MemoryWriter:
         encoder: TextEncoder | None,
         associators: Sequence[Associator] = (),
         keep_images: bool = True,
+        image_limits: ImageLimits = NO_LIMITS,
     ) -> MemoryWriter:
         """Open a memory for writing, make it where there is none, and finish what a crash left unfinished.
 
@@ -63,6 +73,7 @@ class MemoryWriter:
             encoder: embeds labels and sentences; None stores texts without vectors.
             associators: what writes each its view live.
             keep_images: whether ``add_keyframe`` keeps the JPEG it is handed.
+            image_limits: how long and how many of them.
 
         Raises:
             MemoryLockedError: another process writes to it.
@@ -81,7 +92,7 @@ class MemoryWriter:
             connection = open_for_writing(file)
             try:
                 with explained(file):
-                    return cls(Store(file, connection, encoder), lock, associators, keep_images)
+                    return cls(Store(file, connection, encoder), lock, associators, keep_images, image_limits)
             except BaseException:
                 connection.close()
                 raise
@@ -133,7 +144,10 @@ class MemoryWriter:
                     head.revision,
                 ),
             )
-            return store.keyframes.keyframes([head.keyframe])[0]
+            keyframe = store.keyframes.keyframes([head.keyframe])[0]
+        if image is not None:
+            self._images.added(len(image), capture.stamp_ns)
+        return keyframe
 
     def add_perception(self, keyframe_id: int, perception: Perception) -> tuple[Observation, ...]:
         """Remember what a model said about a keyframe; its observations are new ids in the detections' order.
@@ -298,18 +312,8 @@ class MemoryWriter:
             older_than_ns: those of keyframes before this time.
             keep_bytes: as many more as it takes for the rest to fit.
         """
-        store = self._store
-        with store.using():
-            chosen = _images_to_drop(store, older_than_ns, keep_bytes)
-            if chosen:
-                with store.operation() as head:
-                    ids = [(number,) for number in chosen]
-                    store.connection.executemany("INSERT OR IGNORE INTO image_garbage VALUES (?)", ids)
-                    update = "UPDATE keyframe SET image = 0, revision = ? WHERE id = ?"
-                    store.connection.executemany(update, [(head.revision, number) for number in chosen])
-                store.keyframes.clear()
-                store.clean_images()
-            return len(chosen)
+        with self._store.using():
+            return self._images.drop(older_than_ns, keep_bytes)
 
     def embed_missing(self, limit: int = 1_000) -> int:
         """Embed texts that have no vector by this writer's encoder, oldest first; returns how many were.
@@ -368,17 +372,3 @@ class MemoryWriter:
                     f"add_keyframe: pose is in frame '{pose.frame_id}', and this session's is '{frame_id}'"
                 )
         return self._session
-
-
-def _images_to_drop(store: Store, older_than_ns: int | None, keep_bytes: int | None) -> list[int]:
-    query = "SELECT id, stamp, image FROM keyframe WHERE image > 0 ORDER BY stamp, id"
-    rows = store.connection.execute(query).fetchall()
-    left = sum(size for _, _, size in rows)
-    chosen = []
-    for number, stamp, size in rows:
-        too_old = older_than_ns is not None and stamp < older_than_ns
-        if not too_old and (keep_bytes is None or left <= keep_bytes):
-            break
-        chosen.append(number)
-        left -= size
-    return chosen

@@ -12,6 +12,7 @@ from remembered_drives import SECOND, Frame, frame, remember
 
 from vlkng_ros.errors import InvalidInputError, MemoryFileError, NotInMemoryError, PoseError
 from vlkng_ros.memory import MemoryReader, MemoryWriter
+from vlkng_ros.memory.schema import SCHEMA_VERSION
 from vlkng_ros.types import Capture, Detection, Perception, PerceptionState, Pose
 
 
@@ -30,7 +31,7 @@ def test_the_file_says_whose_it_is(open_writer, path):
     open_writer()
     header = path.read_bytes()[:100]
     assert header[68:72] == b"VLKG"
-    assert int.from_bytes(header[60:64], "big") == 1
+    assert int.from_bytes(header[60:64], "big") == SCHEMA_VERSION
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
