@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 from colour_builder import ColourBuilder
 from rclpy.action.graph import get_action_client_names_and_types_by_node
+from ruamel.yaml import YAML
 from running_nodes import overrides
 
 from vlkng_ros.nodes.query_node import QueryNode
@@ -134,7 +134,7 @@ TYPES = {
 
 
 def test_rviz_is_set_up_for_every_topic_that_can_be_seen_with_its_type_and_qos(graph):
-    config = yaml.safe_load((ROOT / "config" / "vlkng.rviz").read_text(encoding="utf-8"))
+    config = YAML(typ="safe").load(ROOT / "config" / "vlkng.rviz")
     displays = {
         display["Topic"]["Value"]: display
         for display in config["Visualization Manager"]["Displays"]

@@ -10,6 +10,7 @@ PROBLEMS = {
     "lifecycle": "builder_node does not become active",
     "store": "keyframes cannot be stored",
     "stored_again": "keyframes are stored again",
+    "little_space": "little space is left on the disk",
     "image": "images not usable",
     "perception": "keyframes wait for their description",
     "failed": "keyframes could not be described",

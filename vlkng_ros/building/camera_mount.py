@@ -22,7 +22,7 @@ def cameras_in_base(config: CameraConfig, base_frame: str = "base_link") -> dict
     if config.extrinsics != "parameters":
         return {}
     main = (config.x_m, config.y_m, config.z_m, config.roll_rad, config.pitch_rad, config.yaw_rad)
-    mounts = {"": main, **_others(config)}
+    mounts: dict[str, tuple[float, ...]] = {"": main, **_others(config)}
     return {
         name: Pose(base_frame, (x, y, z), multiply(_from_rpy(*turns), OPTICAL_IN_BODY))
         for name, (x, y, z, *turns) in mounts.items()
@@ -35,7 +35,8 @@ def other_cameras(config: CameraConfig) -> list[str]:
 
 
 def _others(config: CameraConfig) -> dict[str, tuple[float, ...]]:
-    known, mounts = other_cameras(config), {}
+    known = other_cameras(config)
+    mounts: dict[str, tuple[float, ...]] = {}
     for part in filter(None, (part.strip() for part in config.others_mounts.split(";"))):
         name, _, numbers = part.partition(":")
         try:

@@ -65,6 +65,8 @@ class MemoryBuilder:
         """Why nothing is being described, and is tried again; empty while all is well."""
         self.last_latency_s = 0.0
         """How long the model took for the last frame, waiting in line included."""
+        self.last_write_s = 0.0
+        """How long it took until the last keyframe was on disk."""
         self._writer = writer
         self._config = config
         self._in_flight_limit = max(1, in_flight)
@@ -101,7 +103,9 @@ class MemoryBuilder:
         size = (int(image.shape[1]), int(image.shape[0]))
         intrinsics = capture.intrinsics.scaled_to(*size) if capture.intrinsics is not None else None
         jpeg = encode_jpeg(image, self._config.memory.jpeg_quality) if self._config.memory.keep_images else None
+        began_s = self._clock()
         keyframe = self._writer.add_keyframe(replace(capture, image_size_px=size, intrinsics=intrinsics), jpeg)
+        self.last_write_s = self._clock() - began_s
         self.counts["stored"] += 1
         if self.describe is not None:
             self._queue.append(Frame(keyframe.keyframe_id, keyframe.stamp_ns, image))

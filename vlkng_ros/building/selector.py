@@ -28,6 +28,11 @@ class PoseSource(Protocol):
     refused: Counter[str]
     last_problem: str
 
+    @property
+    def newest_pose_ns(self) -> int | None:
+        """Stamp of the newest pose."""
+        ...
+
     def add_pose(self, stamp_ns: int, pose: Pose) -> bool:
         """Take a pose."""
         ...
@@ -116,6 +121,11 @@ class FrameSelector(Generic[T]):
     def waited_s(self) -> float:
         """How long the oldest waiting frame has waited."""
         return self._clock() - self._waiting[0].arrived_s if self._waiting else 0.0
+
+    def pose_age_s(self) -> float | None:
+        """How much older the newest pose is than the newest frame; None while one of them is missing."""
+        pose_ns, frame_ns = self.buffer.newest_pose_ns, max(self._last_frame_ns.values(), default=None)
+        return None if pose_ns is None or frame_ns is None else (frame_ns - pose_ns) / NS_PER_S
 
     # ------------------------------------------------------------------------------------------ streams
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vlkng_ros.building.health import Level, Problem
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 SILENT_S = 5.0
 """A topic that brought nothing for so long is said to be silent."""
+LITTLE_MB = 200
+"""An hour of keyframes with their pictures."""
 RECENT_S = 30.0
 """Something that went wrong is a problem for so long."""
 
@@ -31,6 +35,7 @@ class BuilderHealth:
         images: Sequence[ImageInput],
         poses: PoseInput | None,
         worker: PerceptionWorker | None,
+        folder: Path,
     ) -> None:
         self._recorder = recorder
         self._inbox = inbox
@@ -38,6 +43,7 @@ class BuilderHealth:
         self._images = images[0]
         self._poses = poses
         self._worker = worker
+        self._folder = folder
         self._since_s = time.monotonic()
         self._pose_missing_since_s: float | None = None
         self._counts: dict[str, int] = {}
@@ -57,6 +63,9 @@ class BuilderHealth:
             found.append(
                 Problem("stored_again", f"keyframes are stored again; {lost} frames could not be and are lost")
             )
+        if (left_mb := self._space_left_mb()) < LITTLE_MB and not recorder.store_error:
+            text = f"little space is left on the disk of {self._folder}: {left_mb} MB; free some, or move memory.path"
+            found.append(Problem("little_space", text))
         if self._rose("image", recorder.counts["image"], now_s):
             found.append(Problem("image", f"{recorder.counts['image']} images not usable: {recorder.last_error}"))
         if builder.held_up_by:
@@ -116,6 +125,9 @@ class BuilderHealth:
         found.append(Problem("no_pose", text))
         return found
 
+    def _space_left_mb(self) -> int:
+        return shutil.disk_usage(self._folder).free // 1_000_000
+
     def _about_drops(self, now_s: float) -> list[Problem]:
         dropped = self._inbox.dropped
         if not self._rose("inbox", sum(dropped.values()), now_s):
@@ -144,9 +156,12 @@ class BuilderHealth:
             "keyframes left for later": builder.counts["deferred"],
             "keyframes that failed": builder.counts["failed"],
             "images waiting for a pose": selector.waiting,
+            "pose age [s]": age_s if (age_s := selector.pose_age_s()) is not None else "no pose yet",
             "receive to enqueue p99 [ms]": self._images.image.delays.percentile_ms(99),
             "callback CPU p99 [ms]": self._images.callback_cpu.percentile_ms(99),
             "model latency [s]": builder.last_latency_s,
+            "last write to disk [ms]": 1e3 * builder.last_write_s,
+            "space left on the disk [MB]": self._space_left_mb(),
             "keyframe poses corrected": builder.counts["corrected"],
             "last error": builder.last_error or recorder.last_error,
         }

@@ -148,7 +148,9 @@ class BuilderNode(ManagedNode):
             if config.pose.follow_map:
                 self._map = MapInput(self, lambda vertices: self._inbox.put(Event("graph", 0, vertices)))
         self._images = [self._image_input(camera) for camera in cameras]
-        self._health = BuilderHealth(self._recorder, self._inbox, self._images, self._poses, self._worker)
+        self._health = BuilderHealth(
+            self._recorder, self._inbox, self._images, self._poses, self._worker, self._writer.path.parent
+        )
         self._thread = threading.Thread(target=self._build, args=(self._recorder,), name="builder", daemon=True)
         self._thread.start()
 

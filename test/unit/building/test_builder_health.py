@@ -27,9 +27,9 @@ def texts(health):
     return [(problem.level, problem.text) for problem in health.problems()]
 
 
-def test_a_disk_that_has_space_again_is_no_error_any_more_and_lost_frames_stay_counted(monkeypatch):
+def test_a_disk_that_has_space_again_is_no_error_any_more_and_lost_frames_stay_counted(monkeypatch, tmp_path):
     clock, run = Clock(monkeypatch), Recording()
-    health = BuilderHealth(run.recorder, Inbox(), [camera()], None, None)
+    health = BuilderHealth(run.recorder, Inbox(), [camera()], None, None, tmp_path)
     run.memory.full = True
     for i in range(3):
         run.pose(10 + i, i)
@@ -55,10 +55,10 @@ def test_a_disk_that_has_space_again_is_no_error_any_more_and_lost_frames_stay_c
     assert health.facts()["frames: lost, not stored"] == 4
 
 
-def test_descriptions_that_cannot_be_stored_are_said_to_wait_and_no_more_once_they_are(monkeypatch):
+def test_descriptions_that_cannot_be_stored_are_said_to_wait_and_no_more_once_they_are(monkeypatch, tmp_path):
     Clock(monkeypatch)
     run = Recording()
-    health = BuilderHealth(run.recorder, Inbox(), [camera()], None, None)
+    health = BuilderHealth(run.recorder, Inbox(), [camera()], None, None, tmp_path)
     run.pose(10, 0)
     run.frame(10)
     run.memory.full = True
@@ -75,10 +75,10 @@ def test_descriptions_that_cannot_be_stored_are_said_to_wait_and_no_more_once_th
     assert texts(health) == []
 
 
-def test_poses_that_are_all_refused_are_the_reason_that_is_given(monkeypatch):
+def test_poses_that_are_all_refused_are_the_reason_that_is_given(monkeypatch, tmp_path):
     clock, run = Clock(monkeypatch), Recording()
     run.recorder.selector._clock = lambda: clock.now_s
-    health = BuilderHealth(run.recorder, Inbox(), [camera()], None, None)
+    health = BuilderHealth(run.recorder, Inbox(), [camera()], None, None, tmp_path)
     run.frame(10)
     run.recorder.handle(Event("pose", 10_000_000_000, Pose.planar("odom", 0, 0)))
     why = "/pose: pose in frame 'odom', not in 'map'; remap the pose topic or set robot.map_frame"
@@ -89,3 +89,23 @@ def test_poses_that_are_all_refused_are_the_reason_that_is_given(monkeypatch):
         run.frame(10 + second)
         said = texts(health)
     assert said == [(Level.WARN, f"no usable pose received ({why}) for 10 s; 2 images waiting, 10 dropped")]
+
+
+def test_a_disk_that_is_nearly_full_is_said_before_a_frame_is_lost(monkeypatch, tmp_path):
+    Clock(monkeypatch)
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=150_000_000))
+    run = Recording()
+    health = BuilderHealth(run.recorder, Inbox(), [camera()], None, None, tmp_path)
+    assert texts(health) == [
+        (Level.WARN, f"little space is left on the disk of {tmp_path}: 150 MB; free some, or move memory.path")
+    ]
+
+
+def test_the_age_of_the_pose_is_told_in_the_clock_of_the_stamps(monkeypatch, tmp_path):
+    Clock(monkeypatch)
+    run = Recording()
+    health = BuilderHealth(run.recorder, Inbox(), [camera()], None, None, tmp_path)
+    assert health.facts()["pose age [s]"] == "no pose yet"
+    run.pose(10, 0)
+    run.frame(12.5)
+    assert health.facts()["pose age [s]"] == 2.5
