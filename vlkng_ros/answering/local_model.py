@@ -39,9 +39,12 @@ class LocalModel:
         options: dict[str, Any] = {"local_files_only": True}
         try:
             self._tokenizer: Any = AutoTokenizer.from_pretrained(where, **options)
-            self._net: Any = AutoModelForCausalLM.from_pretrained(where, **options)
+            dtype = torch.float16 if self._device == "cuda" else torch.float32  # RTX 20 cards have no bfloat16
+            self._net: Any = AutoModelForCausalLM.from_pretrained(where, dtype=dtype, **options)
         except OSError as error:
-            raise ModelNotFoundError(f"model {model}: not on this machine; vlkng models --fetch {model}") from error
+            raise ModelNotFoundError(
+                f"model {model}: not on this machine; let transformers bring it, or name a folder"
+            ) from error
         except Exception as error:  # transformers raises whatever its parts raise
             raise ModelError(f"model {model}: cannot be loaded: {type(error).__name__}: {error}") from error
         if not self._tokenizer.chat_template:

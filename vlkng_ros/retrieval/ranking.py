@@ -92,6 +92,8 @@ def peaks_of(
         across, along = x - x[at], y - y[at]
         free &= across * across + along * along >= apart
         at += int(free[at:].argmax()) if free[at:].any() else len(order)
+    if len(frames) == 1 and not np.ptp(positions_m, axis=0).any():
+        frames = order[:limit].tolist()  # a recording without positions has no places to tell apart
     chosen = np.array(frames, dtype=np.intp)
     return Peaks(chosen, evidence[chosen])
 

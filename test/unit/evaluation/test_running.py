@@ -9,7 +9,7 @@ from captioned_drives import SECOND, round_trip
 
 from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ModelUnavailableError
-from vlkng_ros.evaluation.benchmark import Asked, RecordedFrame, Recording
+from vlkng_ros.evaluation.benchmark import NOWHERE, Asked, RecordedFrame, Recording
 from vlkng_ros.evaluation.remembering import remember
 from vlkng_ros.evaluation.running import Models, ask_all, log_of
 from vlkng_ros.evaluation.scores import Judged
@@ -71,6 +71,14 @@ def test_a_memory_that_was_interrupted_is_completed(recording: Recording, tmp_pa
     with MemoryReader.open(path) as reader:
         assert (reader.stats().keyframes, reader.stats().pending) == (60, 0)
     assert sum(advanced) == 60
+
+
+def test_frames_without_positions_are_retrieved_one_by_one(tmp_path: Path) -> None:
+    said = ["I drink coffee." if i % 7 == 0 else "I walk." for i in range(30)]
+    frames = [RecordedFrame(i * 600 * SECOND, NOWHERE, Perception(text)) for i, text in enumerate(said)]
+    asked = Asked("q", "day", "When did I drink coffee?", AnswerKind.TEXT, None, None, "?", spans=((0, 0),))
+    ((judged,), _) = run(Recording("day", frames, (asked,)), tmp_path)
+    assert (judged.rank, judged.precision) == (1, 0.2)  # of five frames with coffee, the first
 
 
 class NoJudge:
