@@ -111,6 +111,7 @@ def run(args: argparse.Namespace) -> int:
     from vlkng_ros.memory.association.registry import associator_names, open_associator
     from vlkng_ros.perception.base import open_backend
     from vlkng_ros.perception.told import Teller
+    from vlkng_ros.retrieval.presets import VIEWS
 
     config = _config(args)
     presets = list(dict.fromkeys(args.preset or [config.retrieval.preset]))
@@ -124,7 +125,9 @@ def run(args: argparse.Namespace) -> int:
         label: (chosen, log_of(args.out, label, chosen, args.benchmark, args.judge or "", again=args.again))
         for label, chosen in runs.items()
     }
-    associators = [open_associator(config.association, name) for name in associator_names()]
+    views = {VIEWS.get(chosen.preset, "") for chosen, _ in logs.values()}
+    names = [name for name in associator_names() if name in views] or [config.association.associator]
+    associators = [open_associator(config.association, name) for name in names]
     backend = None if config.perception.backend == "none" else lambda: open_backend(config.perception)
     results: dict[str, list[Judged]] = {label: [] for label in runs}
     folder, timeout_s = args.out / "memories", config.perception.timeout_s
