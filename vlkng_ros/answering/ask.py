@@ -149,8 +149,9 @@ class MemoryQuery:
             until = min(window.until_ns, as_of_ns)
             first = int(scene.stamps_ns.searchsorted(since, side="left"))
             last = int(scene.stamps_ns.searchsorted(until, side="right"))
-            if window.moment_ns is not None and query.kind is AnswerKind.POSITION and not query.target and len(scene):
-                # "where were you at ...": the frame nearest to that moment, however far
+            itself = query.open or (query.kind is AnswerKind.POSITION and not query.target)
+            if window.moment_ns is not None and itself and len(scene):
+                # "where were you at ...", "what did you see at ...": the frame nearest to that moment, however far
                 at = int(abs(scene.stamps_ns - window.moment_ns).argmin())
                 first, last = at, at + 1
             scene = self._retriever.part(scene, first, max(first, last))
@@ -189,6 +190,8 @@ class MemoryQuery:
 
 
 def _seen(draft: Draft) -> bool:
+    if draft.denied:
+        return not draft.value
     return not (draft.kind in (AnswerKind.BINARY, AnswerKind.COUNT) and not draft.value)
 
 

@@ -26,3 +26,5 @@ class Draft:
     """What was looked for, for "I have not seen ..."."""
     events: tuple[int, ...] = field(default=())
     """Frames at which the robot did what was asked about, where that is the answer."""
+    denied: bool = False
+    """Whether it was asked if there was none: a yes then has seen nothing."""

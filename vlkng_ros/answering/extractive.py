@@ -10,6 +10,7 @@ import numpy as np
 from vlkng_ros.answering.confidence import confidence
 from vlkng_ros.answering.describing import describe
 from vlkng_ros.answering.draft import Draft
+from vlkng_ros.answering.open_answers import of_anything, of_choices
 from vlkng_ros.retrieval.events import Event, chosen, events_of
 from vlkng_ros.retrieval.motion import standing
 from vlkng_ros.retrieval.motion_phrases import Boundary, Motion, MotionKind
@@ -50,6 +51,17 @@ class Extractive:
             scene_of_target = self._circumstance(query.motion, scene)
             offset, scene = scene_of_target
             return _shifted(self._of_target(query, scene, asker_m), offset)
+        if query.open:
+            offset = 0
+            if query.motion is not None:
+                offset, scene = self._circumstance(query.motion, scene)
+            if not len(scene):
+                return Draft(query.kind, None, 0.0, reason="nothing was recorded in that time")
+            return _shifted(
+                of_anything(query, self._retriever, self._finder, scene, asker_m, self._min_confidence), offset
+            )
+        if query.choices and (query.motion is None or query.motion.leaves_target):
+            return of_choices(query, self._finder, scene, asker_m, self._min_confidence)
         if query.motion is not None and query.motion.kind is not MotionKind.AT_PLACE:
             return self._of_motion(query, query.motion, scene, asker_m)
         return self._of_target(query, scene, asker_m)
@@ -67,8 +79,9 @@ class Extractive:
         sure = confidence(found.support, needed)
         frames = tuple(zip(found.peaks.frames.tolist(), found.peaks.scores.tolist(), strict=True))
         if query.kind is AnswerKind.BINARY:
-            yes = sure >= self._min_confidence and bool(frames)
-            return Draft(query.kind, yes, sure if yes else 1 - sure, frames, thing=query.target)
+            seen = sure >= self._min_confidence and bool(frames)
+            yes = seen is not query.negated
+            return Draft(query.kind, yes, sure if seen else 1 - sure, frames, thing=query.target, denied=query.negated)
         unseen = Draft(query.kind, None, 1 - sure, frames, thing=query.target)
         if sure < self._min_confidence or not frames:
             return dataclasses.replace(unseen, value=0) if query.kind is AnswerKind.COUNT else unseen
@@ -83,6 +96,10 @@ class Extractive:
             return Draft(query.kind, seconds, sure, frames, thing=query.target)
         if query.kind is AnswerKind.COUNT:
             return self._count(query, found, frames, sure)
+        if query.attribute == "distance" and asker_m is not None:
+            away = scene.positions_m[top, :2].astype(np.float64) - np.asarray(asker_m[:2])
+            text = f"{float(np.hypot(away[0], away[1])):.1f} m away, where I saw it from"
+            return Draft(query.kind, text, sure, frames, thing=query.target)
         text = describe(query, self._retriever, scene, found, [frame for frame, _ in frames])
         reason = "" if text else f"I saw {query.target}, and do not remember that of it"
         return Draft(query.kind, text or None, sure, frames, thing=query.target, reason=reason)

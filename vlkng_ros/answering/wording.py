@@ -30,6 +30,8 @@ def worded(
     if draft.kind is AnswerKind.DURATION:
         return f"For {span(float(draft.value))}.{seen}"
     if draft.kind is AnswerKind.BINARY:
+        if draft.denied:
+            return f"Yes, I have not seen {draft.thing}." if draft.value else f"No, there was.{seen}"
         if draft.value:
             return f"Yes.{seen}"
         return f"No, I have not seen {draft.thing}." if draft.thing and not draft.events else "No."

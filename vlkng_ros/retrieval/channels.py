@@ -12,6 +12,7 @@ from vlkng_ros.memory import MemoryReader
 from vlkng_ros.memory.words import terms
 from vlkng_ros.retrieval import grammar
 from vlkng_ros.retrieval.query import Query
+from vlkng_ros.retrieval.query import Relation as Asked
 from vlkng_ros.types import Float64Array, FloatArray, Relation, Vec3
 
 
@@ -70,6 +71,11 @@ def without_content(channels: frozenset[Channel], positions_m: FloatArray, asker
     return scores
 
 
+INVERSE = {"near": "near", "opposite": "opposite", "left of": "right of", "right of": "left of", "on": "under",
+           "above": "under", "under": "above", "behind": "in front of", "in front of": "behind"}  # fmt: skip
+"""How an edge reads from its object's side; what is inside another has no word for it there."""
+
+
 class StoredRelations:
     """Edges of a view that say what a question asks.
 
@@ -111,6 +117,25 @@ class StoredRelations:
                     ends |= _said(query, relation, entity_id)
         return ends
 
+    def beside(self, asked: Asked, keyframe_id: int, as_of_ns: int, *, exact: bool) -> list[str]:
+        """Labels of what a keyframe shows in the asked relation to its objects, by stored edges.
+
+        Args:
+            asked: the relation and its objects.
+            keyframe_id: where to look.
+            as_of_ns: edges seen later do not exist yet.
+            exact: only edges that say "next to" where that is asked; what is on a thing is beside it, too.
+        """
+        shown: dict[str, set[str]] = {}
+        for entity_id in dict.fromkeys(self._reader.entities_in(self._view, keyframe_id).values()):
+            for relation in self._of(entity_id, as_of_ns):
+                if keyframe_id in relation.keyframe_ids:
+                    shown.setdefault(entity_id, set()).update(_objects(asked, relation, entity_id, exact=exact))
+        # Of a thing between two an edge to one of them says enough where none has edges to both.
+        most = max((len(objects) for objects in shown.values()), default=0)
+        named = [entity_id for entity_id, objects in shown.items() if objects and len(objects) == most]
+        return list(dict.fromkeys(name.rpartition("_")[0].replace("_", " ") for name in named))
+
     def _of(self, entity_id: str, as_of_ns: int) -> list[Relation]:
         key = (entity_id, as_of_ns)
         if key not in self._known:
@@ -123,17 +148,22 @@ class StoredRelations:
 
 def _said(query: Query, relation: Relation, entity_id: str) -> set[str]:
     """Which things that the target is related to in the question an edge relates it to."""
+    if query.relation is None:
+        return {relation.object_id if relation.subject_id == entity_id else relation.subject_id}
+    return _objects(query.relation, relation, entity_id)
+
+
+def _objects(asked: Asked, relation: Relation, entity_id: str, *, exact: bool = False) -> set[str]:
+    """Objects of the asked relation to which an edge relates an entity in that way."""
     outward = relation.subject_id == entity_id
     other = _label(relation.object_id if outward else relation.subject_id)
-    if query.relation is None:
-        return {" ".join(sorted(other))}
     said = grammar.PREDICATES.get(relation.predicate, relation.predicate)
-    asked = query.relation.predicate
-    # "next to" and "between" hold both ways; "on" does not, and is a way of being near.
-    same = said == asked if outward else said == asked == "near"
-    if not same and asked not in ("near", "between"):
+    said = said if outward else INVERSE.get(said, "")
+    # Between two is near both, and whatever stands in any relation is near.
+    wanted = "near" if asked.predicate == "between" else asked.predicate
+    if said != wanted and (exact or wanted != "near"):
         return set()
-    return {name for name in query.relation.objects if frozenset(terms(name)) & other}
+    return {name for name in asked.objects if frozenset(terms(name)) & other}
 
 
 def _label(entity_id: str) -> frozenset[str]:

@@ -124,11 +124,12 @@ VAGUE = frozenset(
         "are",
     )
 )
-BE = re.compile(r"^(?:is|are|was|were|be|been|being|'s)\s+(?:there\s+)?")
+BE = re.compile(r"^(?:(?:is|are|was|were)(?:n't)?|be|been|being|'s)\s+(?:there\s+)?")
 TAIL = re.compile(
     r"[\s,]*\b(?:is|are|was|were|be|being)?\s*(?:located|situated|placed|positioned|found|seen|there|here|at|"
     r"standing|in the image|been|going|go|went|"
-    r"right now|now|currently|at the moment|around here|nearby|on your way|on the way|along the way|"
+    r"right now|now|currently|lately|recently|at the moment|around here|nearby|on your way|on the way|along the way|"
+    r"away|from me|from us|"
     r"during the (?:drive|trip|tour|"
     r"route)|in total|altogether|so far|from here)$"
 )
@@ -140,14 +141,14 @@ SUPERLATIVES = (
     (
         Superlative.NEAREST,
         re.compile(
-            r"\b(?:near+est|clos+est|most nearby)\b(?:\s+to\s+(?:me|us|you|here|"
+            r"\b(?:near+est|clos+est|nearer|closer|most nearby)\b(?:\s+to\s+(?:me|us|you|here|"
             r"my position))?|\bclose to me\b|\bnear(?:by)? (?:me|us|here)\b"
         ),
     ),
     (
         Superlative.FARTHEST,
         re.compile(
-            r"\b(?:farthest|furthest|most distant)\b(?:\s+(?:away\s+)?from\s+(?:me|"
+            r"\b(?:farthest|furthest|farther|further|most distant)\b(?:\s+(?:away\s+)?from\s+(?:me|"
             r"us|you|here))?"
         ),
     ),
@@ -182,6 +183,7 @@ NEGATION = re.compile(
     r"|\b(?:without|excluding|except(?: for)?|other than|not)\s+(?:a |an |the |any )?([a-z][a-z \-]*?)(?=$|"
     r"[,.;]|\band\b|\bbut\b)"
     r"|\bnon-([a-z]+)"
+    r"|\b(?:with|has|have|had|having) no\s+([a-z][a-z \-]*?)(?=$|[,.;]|\band\b|\bbut\b)"
 )
 NEAR = (
     r"(?:next to|close to|beside|besides|adjacent to|alongside|around|by|near(?:by)?|across from|"
@@ -190,7 +192,8 @@ NEAR = (
 RELATION = re.compile(
     rf"\s+(?:(?:that|which|who)\s+(?:is|are|was|were)\s+|(?:located|standing|parked|placed|hanging|sitting|"
     rf"lying|leaning|mounted|situated)\s+)?"
-    rf"(?P<predicate>{NEAR}|between|on top of|on|upon|under(?:neath)?|below|above|over|inside(?: of)?|in|"
+    rf"(?P<predicate>{NEAR}|(?:(?:to|on) the )?(?:left|right)(?:-hand side)? of|"
+    rf"between|on top of|on|upon|under(?:neath)?|below|above|over|inside(?: of)?|in|"
     rf"within|at|against)\s+(?P<object>.+)$"
 )
 WORN = re.compile(
@@ -204,6 +207,8 @@ PREDICATES = {
     "around": "near", "by": "near", "near": "near", "nearby": "near", "in the vicinity of": "near", "at": "near",
     "opposite": "opposite", "opposite to": "opposite", "across from": "opposite", "on top of": "on", "upon": "on",
     "underneath": "under", "below": "under", "inside": "in", "inside of": "in", "within": "in",
+    "to the left of": "left of", "on the left of": "left of", "to the right of": "right of",
+    "on the right of": "right of",
 }  # fmt: skip
 FACTIVE = re.compile(
     rf"\b(?:did|have) {SUBJECT}\s+(?:{ADVERB}\s+)*{SEEING}\b|\b{SUBJECT} (?:saw|found|"
@@ -217,13 +222,47 @@ TIMES = re.compile(r"^\s*(?:different\s+)?times\b\s*")
 DEFINITE = re.compile(r"\b(?:the|that|this|those|these|my|your|our|its|his|her)\s+[a-z]")
 ATTRIBUTE = re.compile(
     r"^(?:what|which)(?:'s|s| is| was| are| were)?\s+(?:the\s+)?(?P<name>colou?rs?|side|direction|way|"
-    r"number)\b\s*(?:of\s+)?"
+    r"number|distance)\b\s*(?:of\s+)?"
 )
 ATTRIBUTES = {"color": "color", "colour": "color", "colors": "color", "colours": "color", "way": "direction"}
 CHOICE = re.compile(r"\b([a-z][a-z ]*?)\s+or\s+(?:was it |were you |did you |is it |are you )?([a-z][a-z ]*?)$")
+NONE_OF = re.compile(r"^(?:(?:is|are|was|were) there|(?:did|have|do) (?:you|i|we) (?:see|seen|find|found)) no\s+")
+"""A yes to "is there no bench?" says that there is none."""
+EITHER_THING = re.compile(r"\b(?:any|some)\b.*\bor\b")
+"""Whether there are "any cats or dogs" is answered yes or no, and not by which."""
+FAR = re.compile(r"^how (?:far|distant)(?: away)?\b(?:\s+from (?:me|here|us))?\s*(?:is|are|was|were|to)?\b\s*")
+ITSELF = re.compile(r"^(?P<asks>where(?: (?:is|are|was|were))?|when(?: (?:did you|have you) (?:last )?(?:see|seen))?) "
+                    r"(?:it|they|them|that|those|he|him|she|her)$")  # fmt: skip
+"""A question about what the words before the comma name."""
+WHICH_THING = re.compile(
+    r"^(?:(?:what|which|who)(?:'s|s)?\b\s*(?:(?:is|are|was|were|did|do|have|had|could|can)\b\s*)?"
+    rf"(?:{SUBJECT}\s+)?(?:(?:{ADVERB}|{SEEING}|happened|happening|going on)\b\s*)*"
+    r"|describe(?: what)?\b\s*)(?:(?:the|an?|any|all|other)\s+)*"
+    r"(?:(?:thing|object|item|stuff|something|anything|everything|person|one)s?\b\s*)?"
+    r"(?:(?:that|which|who)\s+)?(?:(?:is|are|was|were)\s+)?"
+    rf"(?:(?:{SUBJECT})\s+(?:{SEEING})\b\s*)?(?:(?:to|from) (?:me|us|here|you)\b\s*)?(?:there|right now|now)?\s*$"
+)
+"""What is left of "what is nearest to me", "what was the first thing you saw", when all but that is taken out."""
+TYPOS = {
+    "teh": "the", "hte": "the", "th": "the", "wehre": "where", "whre": "where", "wher": "where", "whare": "where",
+    "wheres": "where is", "were's": "where is", "wehn": "when", "whne": "when", "whn": "when", "waht": "what",
+    "wat": "what", "whta": "what", "wht": "what", "whats": "what is", "wich": "which", "whcih": "which",
+    "hwo": "how", "hw": "how", "yuo": "you", "yo": "you", "adn": "and", "nad": "and", "fo": "of", "fro": "for",
+    "si": "is", "aer": "are", "ahve": "have", "hvae": "have", "dont": "don't", "didnt": "didn't", "isnt": "isn't",
+    "arent": "aren't", "wasnt": "wasn't", "werent": "weren't", "havent": "haven't", "youre": "you are", "im": "i'm",
+    "cna": "can", "cuold": "could", "coudl": "could", "woudl": "would", "taek": "take", "tkae": "take", "seee": "see",
+    "ot": "to", "tothe": "to the", "inthe": "in the", "ofthe": "of the", "neares": "nearest", "nearst": "nearest",
+    "neerest": "nearest", "closests": "closest", "beetween": "between", "betwen": "between",
+    "befor": "before", "befroe": "before", "aftre": "after", "yesturday": "yesterday", "yesterdy": "yesterday",
+}  # fmt: skip
+"""Slips of the fingers in the words that make a question; each is no English word of its own."""
+STARTS = ((re.compile(r"^were (?=(?:is|are|was|did|can|could|do|does)\b)"), "where "),
+          (re.compile(r"^haw (?=(?:many|much|long|far)\b)"), "how "),
+          (re.compile(r"^whose (?=(?:there|at|in|on|near)\b)"), "who is "))  # fmt: skip
+"""Words that are such only where no question could begin with them."""
 QUOTED = re.compile(r'"([^"]{1,200})"')
 NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+\b")
 WH_AUX = re.compile(
-    rf"^(?:what|which|who|whose|whom|how)(?:'s)?\b\s*(?:is|are|was|were|did|do|does|has|have|had|can|"
+    rf"^(?:what|which|who|whose|whom|how|describe)(?:'s)?\b\s*(?:is|are|was|were|did|do|does|has|have|had|can|"
     rf"could)?\s*(?:{SUBJECT}\s+)?(?:{SEEING}\s+)?"
 )

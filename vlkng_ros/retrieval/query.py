@@ -61,7 +61,11 @@ class Query:
     attribute: str = ""
     """``color``, ``side``, ``direction`` or ``number`` where one is asked of the target."""
     choices: tuple[str, ...] = ()
-    """The alternatives of an "or" question."""
+    """The alternatives of an "or" question; ``target`` is what all of them are said of, if anything."""
+    open: bool = False
+    """Asks which things there are ("what is on the table", "what is nearest to me"): it has no target."""
+    negated: bool = False
+    """Asks whether there is none."""
     times: tuple[TimePhrase, ...] = field(default=())
     names: frozenset[str] = frozenset()
     """Stems of words written as names ("the Bill and Melinda Gates building"): captions hardly ever know them, so
@@ -85,6 +89,8 @@ def parse(text: str) -> Query:
     asked, quoted = _normalised(text)
     times, rest = find_time_phrases(asked)
     body = _unwrapped(rest)
+    negated = grammar.NONE_OF.search(body) is not None
+    body = re.sub(r"\bno\s+", "any ", body, count=1) if negated else body
     kind, body, requested = _kind(body)
     present = bool(grammar.NOW.search(asked) or grammar.PRESENT.search(asked))
     times_asked = bool(grammar.TIMES.search(body)) if kind is AnswerKind.COUNT else False
@@ -92,11 +98,14 @@ def parse(text: str) -> Query:
     attribute, body = _attribute(body, kind)
     superlative, ordinal, body = _superlative(body)
     motion, body = find_motion(body, kind)
-    choices = _choices(body, kind)
+    choices, body = _choices(body, kind)
+    is_open, relation = _open(body, kind) if motion is None or motion.leaves_target else (False, None)
+    if is_open:
+        body = ""
     min_count, body = _min_count(body)
     excluded, body = _excluded(body)
     phrase = _phrase(body, kind, requested)
-    target, relation = _related(phrase)
+    target, relation = ("", relation) if is_open else _related(phrase)
     if motion is not None and motion.kind is not MotionKind.AT_PLACE and not motion.leaves_target:
         target, relation, phrase = "", None, ""
     return Query(
@@ -117,6 +126,8 @@ def parse(text: str) -> Query:
         times_asked=times_asked,
         attribute=attribute,
         choices=choices,
+        open=is_open,
+        negated=negated,
         times=times,
         names=frozenset(term for name in grammar.NAME.findall(text) for term in terms(name)),
     )
@@ -126,7 +137,9 @@ def _normalised(text: str) -> tuple[str, tuple[str, ...]]:
     if len(text) > MAX_CHARACTERS:
         raise QuestionError(f"the question has {len(text)} characters, and at most {MAX_CHARACTERS} are read")
     text = text.translate(_PLAIN)
-    lowered = " ".join(text.lower().split())
+    lowered = " ".join(grammar.TYPOS.get(word, word) for word in text.lower().split())
+    for slip, meant in grammar.STARTS:
+        lowered = slip.sub(meant, lowered)
     if not re.search(r"\w", lowered):
         raise QuestionError("the question is empty: ask something like 'Where is the fire extinguisher?'")
     quoted = tuple(" ".join(q.split()) for q in grammar.QUOTED.findall(lowered) if re.search(r"\w", q))
@@ -138,7 +151,8 @@ def _normalised(text: str) -> tuple[str, tuple[str, ...]]:
     chosen = asking[-1] if len(parts) > 1 and asking else asked
     before, comma, after = chosen.partition(", ")
     if comma and not _asks(_unwrapped(before)) and _asks(_unwrapped(after)):
-        chosen = after
+        about = grammar.ITSELF.search(re.sub(r"[?!.;,:\s]+$", "", after))
+        chosen = f"{about['asks']} {before}" if about else after
     return re.sub(r"[?!.;,:\s]+$", "", chosen), quoted
 
 
@@ -185,6 +199,8 @@ def _kind(text: str) -> tuple[AnswerKind, str, bool]:
         return AnswerKind.POSITION, text[found.end() :], True
     if found := grammar.COUNT.search(text):
         return AnswerKind.COUNT, text[found.end() :], False
+    if found := grammar.FAR.search(text):
+        return AnswerKind.TEXT, f"what is the distance of {text[found.end() :]}", False
     if grammar.WHAT.search(text):
         return AnswerKind.TEXT, text, False
     if grammar.AUXILIARY.search(text):
@@ -193,6 +209,7 @@ def _kind(text: str) -> tuple[AnswerKind, str, bool]:
             r"something)\b",
             text,
         )
+        either = either and not grammar.EITHER_THING.search(text)
         return (AnswerKind.TEXT if either else AnswerKind.BINARY), text, False
     # "... where?", "... when?" at the end, else a bare phrase: the robot is asked for the thing's place
     if found := re.search(r"\b(where|when)$", text):
@@ -221,12 +238,34 @@ def _attribute(text: str, kind: AnswerKind) -> tuple[str, str]:
     return name, text[found.end() :]
 
 
-def _choices(text: str, kind: AnswerKind) -> tuple[str, ...]:
-    if kind is not AnswerKind.TEXT or not (found := grammar.CHOICE.search(text)):
-        return ()
+def _choices(text: str, kind: AnswerKind) -> tuple[tuple[str, ...], str]:
+    """-> (the alternatives, the text without them)."""
+    if kind not in (AnswerKind.TEXT, AnswerKind.BINARY) or not (found := grammar.CHOICE.search(text)):
+        return (), text
     left, right = found[1].split(), found[2].split()
-    width = min(len(left), len(right))
-    return (" ".join(left[-width:]), " ".join(right))
+    right = right[1:] if right[0] in _ARTICLES and len(right) > 1 else right
+    cut = max((i for i, word in enumerate(left) if word in _ARTICLES), default=-1) + 1
+    wide = len(left) - cut
+    if cut == 0 or wide > len(right):  # "is the door open or closed": as many words as the other one has
+        wide = min(len(left), len(right))
+    rest = f"{text[: found.start()]} {' '.join(left[: len(left) - wide])}"
+    rest = re.sub(r"(?:\b(?:an?|the|any|some)\b|[\s,])+$", "", rest)
+    return (" ".join(left[len(left) - wide :]), " ".join(right)), " ".join(rest.split())
+
+
+_ARTICLES = frozenset(("a", "an", "the", "any", "some"))
+
+
+def _open(text: str, kind: AnswerKind) -> tuple[bool, Relation | None]:
+    """-> (whether it is asked what there is, the relation in which that stands to something)."""
+    if kind is not AnswerKind.TEXT:
+        return False, None
+    if grammar.WHICH_THING.search(text):
+        return True, None
+    found = grammar.RELATION.search(text)
+    if found and grammar.WHICH_THING.search(text[: found.start()]):
+        return True, _relation(found)
+    return False, None
 
 
 def _min_count(text: str) -> tuple[int, str]:
@@ -294,7 +333,12 @@ def _related(phrase: str) -> tuple[str, Relation | None]:
         return phrase, None
     if target in grammar.VAGUE:
         return grammar.ARTICLE.sub("", found["object"].strip()), None
+    target = re.sub(r"\s+(?:is|are|was|were)$", "", target)
+    return target, _relation(found)
+
+
+def _relation(found: re.Match[str]) -> Relation:
     said = " ".join(found["predicate"].split())
     objects = re.split(r"\s+and\s+", found["object"]) if said == "between" else [found["object"]]
     names = tuple(grammar.ARTICLE.sub("", part.strip()) for part in objects if part.strip())
-    return target, Relation(grammar.PREDICATES.get(said, said), names)
+    return Relation(grammar.PREDICATES.get(said, said), names)

@@ -1,0 +1,165 @@
+"""Answers to questions that name no target: what is nearest, first, on the table; and which of two it is."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections import Counter
+
+import numpy as np
+
+from vlkng_ros.answering.confidence import confidence
+from vlkng_ros.answering.draft import Draft
+from vlkng_ros.memory.words import terms
+from vlkng_ros.retrieval.channels import StoredRelations
+from vlkng_ros.retrieval.grammar import Superlative
+from vlkng_ros.retrieval.presets import Finder
+from vlkng_ros.retrieval.query import Query, Relation
+from vlkng_ros.retrieval.retriever import Retriever, Scene
+from vlkng_ros.types import AnswerKind, Entity, Float64Array, PositionSource, Vec3
+
+TOLD = 3
+"""Things named in an answer."""
+NEAR_M = 30.0
+"""How far around the asker things with a place of their own are looked for."""
+LOOKED_AT = 10
+"""Frames of a related thing whose stored relations are read."""
+NAMED = 0.8
+"""Confidence of what a stored relation or a place says; labels of the same frame are half as sure."""
+LABEL_WORDS = 3
+
+
+def of_choices(query: Query, finder: Finder, scene: Scene, asker_m: Vec3 | None, min_confidence: float) -> Draft:
+    """Which of the alternatives is it: the better supported, or of two that were seen the nearer one."""
+    found = []
+    for choice in query.choices:
+        asked = dataclasses.replace(
+            query, target=f"{choice} {query.target}".strip(), choices=(), kind=AnswerKind.BINARY, definite=False
+        )
+        result = finder.find(asked, scene, asker_m)
+        sure = confidence(result.support, result.needed)
+        frames = tuple(zip(result.peaks.frames.tolist(), result.peaks.scores.tolist(), strict=True))
+        if sure >= min_confidence and frames:
+            key = frames[0][1]
+            if query.superlative in (Superlative.NEAREST, Superlative.FARTHEST) and asker_m is not None:
+                away = scene.positions_m[[f for f, _ in frames], :2].astype(np.float64) - np.asarray(asker_m[:2])
+                nearest = float(np.hypot(away[:, 0], away[:, 1]).min())
+                key = nearest if query.superlative is Superlative.FARTHEST else -nearest
+            elif query.superlative in (Superlative.FIRST, Superlative.LAST):
+                key = frames[0][0] * (1 if query.superlative is Superlative.LAST else -1)
+            found.append((round(sure, 6) if query.superlative is None else 0.0, key, choice, sure, frames))
+    thing = " or ".join(f"{choice} {query.target}".strip() for choice in query.choices)
+    if query.kind is AnswerKind.BINARY:
+        best = max(found, default=None, key=lambda entry: entry[:2])
+        return Draft(query.kind, best is not None, best[3] if best else NAMED, best[4] if best else (), thing=thing)
+    if not found:
+        return Draft(query.kind, None, NAMED, thing=thing)
+    _, _, choice, sure, frames = max(found, key=lambda entry: entry[:2])
+    return Draft(query.kind, choice, sure, frames, thing=thing)
+
+
+def of_anything(
+    query: Query, retriever: Retriever, finder: Finder, scene: Scene, asker_m: Vec3 | None, min_confidence: float
+) -> Draft:
+    """What there is beside another thing, nearest to the asker, first or last, or in a time that is named."""
+    if query.relation is not None:
+        return _beside(query, query.relation, retriever, finder, scene, asker_m, min_confidence)
+    by_distance = query.superlative in (Superlative.NEAREST, Superlative.FARTHEST)
+    if query.superlative is Superlative.NEAREST and asker_m is not None and finder.in_view:
+        placed = _placed_near(retriever, finder.in_view, scene, asker_m)
+        if placed is not None:
+            return placed
+    if not by_distance and query.superlative is None and not query.times and query.motion is None:
+        return Draft(query.kind, None, 0.0)
+    order = np.arange(len(scene))
+    if by_distance and asker_m is not None:
+        away = scene.positions_m[:, :2].astype(np.float64) - np.asarray(asker_m[:2])
+        order = np.argsort(np.hypot(away[:, 0], away[:, 1]), kind="stable")
+    if query.superlative in (Superlative.LAST, Superlative.FARTHEST):
+        order = order[::-1]
+    if query.superlative is None:
+        return _told(query, _common(retriever, scene), tuple(order.tolist()[:1]))
+    for frame in order.tolist():
+        names = labels_of(retriever, scene, frame)
+        if names:
+            return _told(query, names, (frame,))
+    return Draft(query.kind, None, 0.0)
+
+
+def _beside(
+    query: Query,
+    relation: Relation,
+    retriever: Retriever,
+    finder: Finder,
+    scene: Scene,
+    asker_m: Vec3 | None,
+    min_confidence: float,
+) -> Draft:
+    """What stands to the named things as the question says, by stored relations, else by what else a frame shows."""
+    total: Float64Array = np.ones(len(scene))
+    for other in relation.objects:
+        asked = dataclasses.replace(query, target=other, relation=None, kind=AnswerKind.POSITION, open=False)
+        found = finder.find(asked, scene, asker_m)
+        if confidence(found.support, found.needed) < min_confidence or not len(found.peaks.frames):
+            return Draft(query.kind, None, NAMED, thing=other)
+        total = total * (found.total / (float(found.total.max(initial=0.0)) or 1.0))
+    best = [int(frame) for frame in np.argsort(-total, kind="stable")[:LOOKED_AT] if total[frame] > 0]
+    if not best:
+        return Draft(query.kind, None, NAMED, thing=" and ".join(relation.objects))
+    if finder.in_view:
+        stored = StoredRelations(retriever.reader, finder.in_view)
+        as_of_ns = int(scene.stamps_ns[-1])
+        for exact, frame in itertools.product((True, False), best):
+            related = stored.beside(relation, int(scene.keyframe_ids[frame]), as_of_ns, exact=exact)
+            if related:
+                return _told(query, related, (frame,), sure=NAMED)
+    said = frozenset(term for other in relation.objects for term in terms(other))
+    for frame in best:
+        names = [name for name in labels_of(retriever, scene, frame) if not said & frozenset(terms(name))]
+        if names:
+            return _told(query, names, (frame,))
+    return Draft(query.kind, None, NAMED, reason=f"I do not know what was there beside {relation.objects[0]}")
+
+
+def _placed_near(retriever: Retriever, view: str, scene: Scene, asker_m: Vec3) -> Draft | None:
+    """The thing whose own place is nearest; None where none has one."""
+    as_of_ns = int(scene.stamps_ns[-1])
+    for entity in retriever.reader.near(view, asker_m, NEAR_M, as_of_ns, limit=LOOKED_AT):
+        if entity.position.source is PositionSource.ROBOT:
+            continue
+        frame = _last_frame(retriever, view, entity, scene)
+        if frame is not None:
+            return Draft(AnswerKind.TEXT, entity.label, NAMED, ((frame, 1.0),), thing=entity.label)
+    return None
+
+
+def _last_frame(retriever: Retriever, view: str, entity: Entity, scene: Scene) -> int | None:
+    since, until = int(scene.stamps_ns[0]), int(scene.stamps_ns[-1])
+    for sighting in retriever.reader.sightings(view, entity.entity_id, since, until, limit=1):
+        at = np.flatnonzero(scene.keyframe_ids == sighting.keyframe_id)
+        if len(at):
+            return int(at[0])
+    return None
+
+
+def labels_of(retriever: Retriever, scene: Scene, frame: int) -> list[str]:
+    """What was detected in a frame, by short names; where nothing was, what its caption says first."""
+    index = retriever.index
+    part = index.narrowed(scene.cut, frame, frame + 1)
+    _, slots, caption = index.mentions_in(part)
+    texts = list(dict.fromkeys(index.texts[int(slot)] for slot in slots[~caption]))
+    names = [text for text in texts if len(text.split()) <= LABEL_WORDS] or texts
+    return names or [index.texts[int(slot)] for slot in slots[:1]]
+
+
+def _common(retriever: Retriever, scene: Scene) -> list[str]:
+    """What most frames of a scene show, most frequent first."""
+    index = retriever.index
+    _, slots, caption = index.mentions_in(scene.cut)
+    counted = Counter(slots[~caption].tolist()) or Counter(slots.tolist())
+    return [index.texts[slot] for slot, _ in sorted(counted.items(), key=lambda item: (-item[1], item[0]))]
+
+
+def _told(query: Query, names: list[str], frames: tuple[int, ...], sure: float = NAMED / 2) -> Draft:
+    text = ", ".join(names[:TOLD])
+    return Draft(query.kind, text or None, sure if text else 0.0, tuple((frame, 1.0) for frame in frames), thing=text)
