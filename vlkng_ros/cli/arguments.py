@@ -58,6 +58,13 @@ def path(text: str) -> Path:
 
 def stamp(text: str) -> int:
     """A time: integer ns, seconds with a point, or a date and time (``2026-05-01T14:30:00``, UTC without a zone)."""
+    value = _nanoseconds(text)
+    if not 0 <= value < 2**63:
+        raise argparse.ArgumentTypeError(f"'{text}' is no time that a memory can hold: they are from 0 (1970) to 2262")
+    return value
+
+
+def _nanoseconds(text: str) -> int:
     try:
         if re.fullmatch(r"[+-]?\d+", text):
             return int(text)

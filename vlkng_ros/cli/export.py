@@ -52,7 +52,11 @@ def run(args: argparse.Namespace) -> int:
     if args.format == "json" and args.as_of is not None:
         raise InvalidInputError("export: json holds the whole memory; --as-of is for graphml, csv and cypher")
     with MemoryReader.open(args.memory) as reader, reader.snapshot():
-        view = args.view or next(iter(reader.views()), "")
+        views = reader.views()
+        if args.view and args.view not in views:
+            known = ", ".join(views) or "none"
+            raise InvalidInputError(f"export: view '{args.view}' is not in {args.memory}; it has {known}")
+        view = args.view or next(iter(views), "")
         if args.format == "csv":
             _write_csv(args, reader, view)
         else:
@@ -115,7 +119,7 @@ def _write_csv(args: argparse.Namespace, reader: MemoryReader, view: str) -> Non
     try:
         args.output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InvalidInputError(f"{args.output}: cannot be made: {error.strerror}") from error
+        raise InvalidInputError(f"{args.output}: cannot be made: {_reason(args.output, error)}") from error
     with _opened(args.output / "entities.csv") as out:
         write_entities_csv(out, _entities(args, reader, view))
     with _opened(args.output / "relations.csv") as out:
@@ -138,7 +142,20 @@ def _opened(path: Path | None) -> Iterator[TextIO]:
         finally:
             unfinished.unlink(missing_ok=True)
     except OSError as error:
-        raise InvalidInputError(f"{path}: cannot be written: {error.strerror}") from error
+        raise InvalidInputError(f"{path}: cannot be written: {_reason(path, error)}") from error
+
+
+def _reason(path: Path, error: OSError) -> str:
+    """Why a path cannot be written, with what to do."""
+    if isinstance(error, FileNotFoundError):
+        return f"there is no folder {path.parent}; make it first"
+    if isinstance(error, IsADirectoryError):
+        return "it is a folder; name a file in it"
+    if isinstance(error, (NotADirectoryError, FileExistsError)):
+        return "a part of it is a file, and not a folder"
+    if isinstance(error, PermissionError):
+        return f"{path.parent} is not yours to write to"
+    return error.strerror or str(error)
 
 
 _WRITERS: Mapping[str, Callable[[TextIO, argparse.Namespace, MemoryReader, str], None]] = {

@@ -213,7 +213,7 @@ class Matcher:
         lists = {
             spelling: self._index.postings(spelling, cut) for term in wanted.values() for spelling in term.spellings
         }
-        slots = _candidates([lists[spelling] for term in wanted.values() for spelling in term.spellings])
+        slots = candidates([lists[spelling] for term in wanted.values() for spelling in term.spellings])
         score = np.zeros(len(slots), dtype=np.float32)
         covered = np.zeros(len(slots), dtype=np.float32)
         place = np.full(cut.slots, -1, dtype=np.int32)
@@ -320,7 +320,7 @@ def _top(slots: NDArray[np.intp], scores: FloatArray, count: int) -> NDArray[np.
     return np.sort(np.concatenate([above, slots[here == border][: count - len(above)]]))
 
 
-def _candidates(lists: list[Postings]) -> NDArray[np.intp]:
+def candidates(lists: list[Postings]) -> NDArray[np.intp]:
     """Texts worth scoring: all that say a rare word, and of words that everything says the labels and the latest.
 
     A word in more than ``COMMON`` texts brings none of its own beside a rarer one.

@@ -256,7 +256,11 @@ def test_an_export_that_cannot_be_written_leaves_no_half_file(
     db: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("export", "--memory", db, "--format", "json", "--output", tmp_path / "no" / "out.json") == 2
-    assert "out.json: cannot be written: No such file or directory" in capsys.readouterr().err
+    assert f"out.json: cannot be written: there is no folder {tmp_path / 'no'}" in capsys.readouterr().err
+    assert run("export", "--memory", db, "--format", "json", "--output", tmp_path) == 2
+    assert "it is a folder; name a file in it" in capsys.readouterr().err
+    assert run("export", "--memory", db, "--format", "csv", "--output", db) == 2
+    assert "a part of it is a file, and not a folder" in capsys.readouterr().err
     assert run("export", "--memory", db, "--format", "graphml", "--view", "stoa", "--output", tmp_path / "x.xml") == 2
     assert "stoa" in capsys.readouterr().err
     assert not (tmp_path / "x.xml").exists()
