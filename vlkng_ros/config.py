@@ -233,7 +233,7 @@ class PerceptionConfig:
         "VLMs: how the model writes boxes; auto: pixels for Qwen2.5-VL, else thousandths of the image",
         choices=("auto", "thousandths", "pixels"),
     )
-    prompts_folder: str = _param("", "VLMs: folder whose .txt files take the place of the package's prompts")
+    prompts_folder: str = _param("", "VLMs, captions=llm: folder whose .txt files replace the prompts")
     server_url: str = _param("http://127.0.0.1:8000/v1", "vlm_server: address of an OpenAI-compatible server")
     api_key_env: str = _param("VLKNG_API_KEY", "vlm_server: environment variable that holds the server's key")
     geometric_relations: bool = _param(

@@ -33,6 +33,7 @@ def add_parser(subparsers: arguments.Parsers) -> None:
     parser.add_argument("--memory", type=arguments.path, metavar="DB", help="describe this memory's pending keyframes")
     parser.add_argument("--backend", metavar="NAME", help="perception.backend")
     parser.add_argument("--model", metavar="MODEL", help="perception.model")
+    parser.add_argument("--phrase", default="", metavar="WORDS", help='say only where this is, such as "a red cup"')
     parser.add_argument("--json", action="store_true", help="print one JSON object an image")
     add_parameters(parser)
     parser.set_defaults(run=run)
@@ -42,6 +43,8 @@ def run(args: argparse.Namespace) -> int:
     """Describe; 1 where the model could not describe all of them."""
     if bool(args.images) == (args.memory is not None):
         raise InvalidInputError("perceive: name image files, or a memory with --memory")
+    if args.phrase and args.memory is not None:
+        raise InvalidInputError("perceive: --phrase looks through image files, not through a memory; ask the memory")
     named = {
         "memory.path": str(args.memory) if args.memory is not None else None,
         "perception.backend": args.backend,
@@ -55,7 +58,7 @@ def _describe_images(args: argparse.Namespace, config: BuilderConfig) -> int:
     from vlkng_ros.perception.perceive import perceive
 
     failed = 0
-    for image in perceive(args.images, config.perception):
+    for image in perceive(args.images, config.perception, args.phrase.strip()):
         print(json.dumps(image.to_json(), ensure_ascii=False) if args.json else image.to_text(), flush=True)
         failed += image.perception is None
     return 1 if failed else 0

@@ -169,6 +169,8 @@ class BuilderHealth:
             facts[f"images received on {images.image.topic}"] = images.rate.total
         if self._worker is not None:
             facts["model restarts"] = self._worker.restarts
+            # What the model mended or dropped: boxes without an area, replies cut off, batches too large for the GPU.
+            facts |= {f"model {name.replace('_', ' ')}": count for name, count in self._worker.counters.items()}
         facts |= {f"dropped: {kind}": count for kind, count in sorted(self._inbox.dropped.items())}
         for name in ("no_pose", "dropped_waiting", "thinned", "duplicate", "out_of_order", "stragglers", "not_moved"):
             if selector.counts[name]:

@@ -11,6 +11,7 @@ from typing import Any
 from vlkng_ros.config import PerceptionConfig
 from vlkng_ros.errors import ImageError, ModelOutputError
 from vlkng_ros.perception.base import Frame, PerceptionBackend, open_backend
+from vlkng_ros.perception.grounding import ground
 from vlkng_ros.perception.perception_json import perception_to_json
 from vlkng_ros.types import Image, Perception
 
@@ -57,8 +58,8 @@ class PerceivedImage:
         return "\n".join(lines)
 
 
-def perceive(paths: Sequence[Path], config: PerceptionConfig) -> Iterator[PerceivedImage]:
-    """Describes image files, in order and in the batches that the backend likes.
+def perceive(paths: Sequence[Path], config: PerceptionConfig, phrase: str = "") -> Iterator[PerceivedImage]:
+    """Describes image files, in order and in the batches that the backend likes; or searches them for ``phrase``.
 
     All files are read before the model is loaded, so that a mistyped name costs no wait.
 
@@ -75,7 +76,7 @@ def perceive(paths: Sequence[Path], config: PerceptionConfig) -> Iterator[Percei
                 for number in range(start, min(start + backend.batch_size, len(paths)))
             ]
             begin = time.perf_counter()
-            described = describe_or_say_why(backend, frames)
+            described = describe_or_say_why(backend, frames, phrase)
             share_ms = (time.perf_counter() - begin) * 1e3 / len(frames)
             for frame, (perception, error) in zip(frames, described, strict=True):
                 yield PerceivedImage(paths[frame.stamp_ns], frame.size_px, perception, error, share_ms)
@@ -83,18 +84,23 @@ def perceive(paths: Sequence[Path], config: PerceptionConfig) -> Iterator[Percei
         backend.close()
 
 
-def describe_or_say_why(backend: PerceptionBackend, frames: Sequence[Frame]) -> list[tuple[Perception | None, str]]:
+def describe_or_say_why(
+    backend: PerceptionBackend, frames: Sequence[Frame], phrase: str = ""
+) -> list[tuple[Perception | None, str]]:
     """Each frame's perception, or None and why; a chunk that cannot be described is described frame by frame.
+
+    With ``phrase``, where that is in each frame.
 
     Raises:
         ModelError: what is not about these frames.
     """
     try:
-        return [(perception, "") for perception in backend.describe(frames)]
+        said = ground(backend, frames, phrase) if phrase else backend.describe(frames)
+        return [(perception, "") for perception in said]
     except ModelOutputError as error:
         if len(frames) == 1:
             return [(None, str(error))]
-    return [described for frame in frames for described in describe_or_say_why(backend, [frame])]
+    return [described for frame in frames for described in describe_or_say_why(backend, [frame], phrase)]
 
 
 def read_image(path: Path) -> Image:

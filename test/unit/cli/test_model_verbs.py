@@ -55,6 +55,12 @@ def test_an_image_is_described(picture: Path, recording: Path, capsys: pytest.Ca
     assert [one["label"] for one in said["detections"]] == ["cat"]
 
 
+def test_an_image_is_searched_for_a_phrase(picture: Path, recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for phrase, found in (("a black cat", ["cat"]), ("dog", [])):
+        assert main(["perceive", str(picture), "--json", "--phrase", phrase, *recorded(recording)]) == 0
+        assert [one["label"] for one in json.loads(capsys.readouterr().out)["detections"]] == found
+
+
 def test_an_image_that_cannot_be_described_is_said_and_counts(
     picture: Path, recording: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -93,6 +99,7 @@ def test_a_keyframe_that_cannot_be_described_is_said_and_counts(
     [
         ([], "name image files, or a memory with --memory"),
         (["a.png", "--memory", "m.db"], "name image files, or a memory with --memory"),
+        (["--phrase", "cat", "--memory", "m.db"], "--phrase looks through image files"),
         (["nowhere.png", "--backend", "none"], "nowhere.png: cannot be read"),
         (["--memory", "nowhere.db", "--backend", "none"], "nowhere.db"),
         (["a.png", "--backend", "magic"], "perception.backend"),
