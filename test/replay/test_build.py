@@ -259,6 +259,7 @@ def without(*topics: str) -> list[tuple[str, int, object]]:
         (without("/pose", "/initialpose"), [], "is /odom in the map's frame? Then name it: --pose"),
         (without("/pose"), [], "the bag does not say where the robot was"),
         (without("/pose", "/odom", "/initialpose"), [], "the bag does not say where the robot was"),
+        (messages(), ["--camera", "rear=/rear/image"], "camera rear: no topic /rear/image in the bag; it holds "),
         (messages(), ["--image", "/camera/left"], "image: no topic /camera/left in the bag; it holds "),
         (
             messages(),
@@ -304,6 +305,30 @@ def test_several_cameras_need_a_name(tmp_path: Path, capsys: pytest.CaptureFixtu
     )
     assert run(bag, db, "--image", "rear/image_raw") == 0
     assert keyframes(db)[0].intrinsics is not None
+
+
+def test_further_cameras_have_keyframes_mounts_and_intrinsics_of_their_own(tmp_path: Path, recording: Path) -> None:
+    bag, db = tmp_path / "bag", tmp_path / "memory.db"
+    second = [
+        (topic.replace("/camera/", "/rear/"), t + 1, camera_info([80.0, 0, 32, 0, 80, 24, 0, 0, 1], WIDTH, HEIGHT)
+         if topic.endswith("info") else m)
+        for topic, t, m in messages() if topic.startswith("/camera/")
+    ]  # fmt: skip
+    write_bag(bag, sorted([*messages(), *second], key=lambda item: item[1]))
+    more = ("--camera", "rear=/rear/image_raw", "--set", "camera.others_mounts=rear: -0.3 0 0.8 0 0 3.14159265")
+    assert run(bag, db, *more, recording=recording) == 0
+    frames = keyframes(db)
+    assert_poses_are_true(frames)
+    front, rear = ([frame for frame in frames if frame.camera == name] for name in ("camera", "rear"))
+    assert [frame.stamp_ns for frame in front] == [frame.stamp_ns for frame in rear]
+    assert {frame.intrinsics.fx for frame in rear if frame.intrinsics} == {80.0}
+    for frame in rear:
+        assert frame.camera_pose is not None
+        in_base = frame.base_pose.inverse("base_link").compose(frame.camera_pose)
+        assert in_base.position_m == pytest.approx((-0.3, 0.0, 0.8), abs=1e-6)
+        assert in_base.rotation()[:, 2] == pytest.approx([-1, 0, 0], abs=1e-6)
+    assert run(bag, db, *more, recording=recording) == 0
+    assert keyframes(db) == frames
 
 
 def test_one_picture_in_two_forms_is_one_camera(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from vlkng_ros.bags.messages import (
     CAMERA_INFO,
@@ -37,12 +37,14 @@ class ChosenTopics:
     depth: BagTopic | None = None
     pose_graph: BagTopic | None = None
     """SLAM Toolbox's graph_visualization."""
+    others: Mapping[str, tuple[BagTopic, BagTopic | None]] = field(default_factory=dict)
+    """Images and camera_info of further cameras, by their names."""
 
     @property
     def names(self) -> list[str]:
         """All of them, once each."""
         topics = [self.image, self.camera_info, self.pose, self.odometry, self.depth, self.pose_graph]
-        topics += self.transforms
+        topics += [*(topic for pair in self.others.values() for topic in pair), *self.transforms]
         return list(dict.fromkeys(topic.name for topic in topics if topic is not None))
 
 
@@ -54,15 +56,19 @@ def choose_topics(
     pose: str = "",
     odometry: str = "",
     depth: str = "",
+    others: Mapping[str, str] | None = None,
 ) -> ChosenTopics:
     """The topics to build from; an empty name is looked for by type, but for ``depth``, which is only used if named.
+
+    ``others`` are the image topics of further cameras, by the cameras' names.
 
     Raises:
         BagError: a topic that is not in the bag or has another type, no image topic, no pose, or several that could be
             meant; the message lists what there is.
     """
     filled = [topic for topic in topics if topic.count]
-    pictures = _of_type(filled, IMAGE_TYPES, _NOT_A_PICTURE)
+    further = {name: _image(topics, topic, name) for name, topic in (others or {}).items()}
+    pictures = [t for t in _of_type(filled, IMAGE_TYPES, _NOT_A_PICTURE) if t not in further.values()]
     camera = _named(topics, image, IMAGE_TYPES, "image") or _only(pictures, "image", filled)
     if camera is None:
         raise BagError(f"the bag holds no images ({' or '.join(IMAGE_TYPES)}); it holds {_listed(filled)}")
@@ -80,8 +86,8 @@ def choose_topics(
     carried = _named(topics, odometry, (ODOMETRY,), "odometry")
     if carried is None and (where is None or where.msgtype != ODOMETRY):
         # Odometry that is the pose source already says how the robot moved between two poses.
-        others = [topic for topic in odometries if topic != where]
-        carried = others[0] if len(others) == 1 else next((topic for topic in others if _is_odom(topic)), None)
+        left = [topic for topic in odometries if topic != where]
+        carried = left[0] if len(left) == 1 else next((topic for topic in left if _is_odom(topic)), None)
     return ChosenTopics(
         image=camera,
         camera_info=_named(topics, camera_info, (CAMERA_INFO,), "camera_info") or _camera_info(filled, camera),
@@ -89,8 +95,16 @@ def choose_topics(
         odometry=carried,
         transforms=transforms,
         depth=_named(topics, depth, (IMAGE,), "depth"),
+        others={name: (topic, _camera_info(filled, topic)) for name, topic in further.items()},
         pose_graph=next((t for t in _of_type(filled, (MARKERS,)) if t.name.endswith("graph_visualization")), None),
     )
+
+
+def _image(topics: Sequence[BagTopic], topic: str, camera: str) -> BagTopic:
+    found = _named(topics, topic, IMAGE_TYPES, f"camera {camera}")
+    if found is None:
+        raise BagError(f"camera {camera}: its image topic has no name")
+    return found
 
 
 def _named(topics: Sequence[BagTopic], name: str, msgtypes: Sequence[str], what: str) -> BagTopic | None:

@@ -12,6 +12,7 @@ from vlkng_ros.bags.recording import BagMessage
 from vlkng_ros.bags.topics import ChosenTopics
 from vlkng_ros.building.camera_mount import cameras_in_base
 from vlkng_ros.building.inbox import Event
+from vlkng_ros.building.keyframe_policy import KeyframePolicy
 from vlkng_ros.building.transform_tree import TransformTree
 from vlkng_ros.config import BuilderConfig
 from vlkng_ros.errors import BagError, PoseError
@@ -35,15 +36,16 @@ class BagEvents:
         self._tree = TransformTree()
         self._placed_ns: int | None = None
         self._mounts = cameras_in_base(config.camera, config.robot.base_frame)
-        self._names = {
-            topic.name: kind
-            for kind, topic in (
-                ("odometry", topics.odometry),
-                ("pose", topics.pose),
-                ("camera_info", topics.camera_info),
-                ("depth", topics.depth),
-                ("graph", topics.pose_graph),
-                ("frame", topics.image),
+        cameras = {"": (topics.image, topics.camera_info), **topics.others}
+        self._kinds = {
+            topic.name: (kind, camera)
+            for kind, camera, topic in (
+                ("odometry", "", topics.odometry),
+                ("pose", "", topics.pose),
+                *(("camera_info", name, info) for name, (_, info) in cameras.items()),
+                ("depth", "", topics.depth),
+                ("graph", "", topics.pose_graph),
+                *(("frame", name, image) for name, (image, _) in cameras.items()),
             )
             if topic is not None
         }
@@ -100,12 +102,12 @@ class BagEvents:
         if raw.msgtype == messages.TF:
             yield from self._transforms(raw, message)
             return
-        kind = self._names[raw.topic]
+        kind, camera = self._kinds[raw.topic]
         now_s = self.clock_s()
         if kind == "frame":
-            yield Event(kind, messages.stamp_of(message.header), raw, now_s)
+            yield Event(kind, messages.stamp_of(message.header), raw, now_s, camera)
         elif kind == "camera_info":
-            yield Event(kind, messages.stamp_of(message.header), messages.intrinsics_of(message), now_s)
+            yield Event(kind, messages.stamp_of(message.header), messages.intrinsics_of(message), now_s, camera)
         elif kind == "depth":
             yield Event(kind, messages.stamp_of(message.header), message, now_s)
         elif kind == "graph":
@@ -139,22 +141,22 @@ class BagEvents:
 
 def without_known(
     events: Iterable[Event],
-    known: Mapping[int, Keyframe],
-    accept: Callable[[int, Pose], None],
+    known: Mapping[str, Mapping[int, Keyframe]],
+    policy_of: Callable[[str], KeyframePolicy],
     skipped: Counter[str],
 ) -> Iterator[Event]:
     """Leaves out frames that are keyframes already, so that a bag built in part is built to its end.
 
     Args:
         events: of a bag.
-        known: the camera's keyframes by stamp.
-        accept: the keyframe policy's ``accept``: from these frames the way to the next keyframe is measured.
+        known: keyframes by camera, the main one's name being empty, and stamp.
+        policy_of: a camera's keyframe policy: from these frames the way to the next keyframe is measured.
         skipped: counts them as ``known``.
     """
     for event in events:
-        keyframe = known.get(event.stamp_ns) if event.kind == "frame" else None
+        keyframe = known[event.camera].get(event.stamp_ns) if event.kind == "frame" else None
         if keyframe is None:
             yield event
         else:
             skipped["known"] += 1
-            accept(keyframe.stamp_ns, keyframe.base_pose)
+            policy_of(event.camera).accept(keyframe.stamp_ns, keyframe.base_pose)

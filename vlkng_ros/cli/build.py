@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from vlkng_ros.cli import arguments
@@ -52,6 +53,9 @@ def add_parser(subparsers: arguments.Parsers) -> None:
         ("depth", "Image topic with depths (16UC1 or 32FC1), aligned to the image"),
     ):
         parser.add_argument(f"--{name}", default="", metavar="TOPIC", help=what)
+    parser.add_argument(
+        "--camera", action="append", type=_camera, default=[], metavar="NAME=TOPIC", help="a further camera; or more"
+    )
     parser.add_argument("--map-id", metavar="ID", help="robot.map_id")
     parser.add_argument("--backend", metavar="NAME", help="perception.backend")
     parser.add_argument("--model", metavar="MODEL", help="perception.model")
@@ -70,6 +74,7 @@ def run(args: argparse.Namespace) -> int:
         "perception.backend": args.backend,
         "perception.model": args.model,
         "camera.depth": True if args.depth else None,
+        "camera.others": ",".join(name for name, _ in args.camera) or None,
     }
     config = read_parameters(BuilderConfig, args, named, node="builder_node")
     with Bag.open(args.bag) as bag:
@@ -80,6 +85,7 @@ def run(args: argparse.Namespace) -> int:
             pose=args.pose,
             odometry=args.odom,
             depth=args.depth,
+            others=dict(args.camera),
         )
         logger.info("topics: %s", ", ".join(topics.names))
         try:
@@ -104,7 +110,7 @@ def _build(
 
     begin = time.monotonic()
     _require_keyframe(bag, topics, config)
-    known = known_keyframes(args.memory, config.camera.name)
+    known = {camera: known_keyframes(args.memory, camera or config.camera.name) for camera in ("", *topics.others)}
     describe, in_flight = None, 1
     if config.perception.backend != "none":
         worker = resources.enter_context(PerceptionWorker(config.perception))
@@ -115,7 +121,7 @@ def _build(
     source = BagEvents(topics, config)
     selector = _selector(topics, config, source)
     recorder = KeyframeRecorder(
-        _in_the_same_map(config, known.values()),
+        _in_the_same_map(config, known[""].values()),
         selector,
         builder,
         rgb_of=source.rgb_of,
@@ -124,7 +130,7 @@ def _build(
     skipped: Counter[str] = Counter()
     with progress(f"build {args.bag.name}", bag.count(topics.names), "messages") as advance:
         recording = _counted(_context_first(bag, topics), advance)
-        for event in without_known(source.events(recording), known, selector.policy.accept, skipped):
+        for event in without_known(source.events(recording), known, selector.policy_of, skipped):
             recorder.handle(event)
             # The recording waits for the model, where a robot would have to drop frames.
             while builder.queued >= config.keyframe.queue_size:
@@ -163,7 +169,7 @@ def _require_keyframe(bag: Bag, topics: ChosenTopics, config: BuilderConfig) -> 
         if event is None:
             selector.flush()
         elif isinstance(event.item, BagMessage):
-            selector.add_frame(event.stamp_ns, event.item)
+            selector.add_frame(event.stamp_ns, event.item, event.camera)
         elif event.kind == "refused":
             selector.buffer.refuse("not_a_pose", str(event.item))
         elif isinstance(event.item, Pose):
@@ -201,14 +207,13 @@ def _selector(topics: ChosenTopics, config: BuilderConfig, source: BagEvents) ->
 
 
 def _context_first(bag: Bag, topics: ChosenTopics) -> Iterator[BagMessage]:
-    """The messages, behind the fixed transforms and the first camera matrix, which hold for all of them."""
+    """The messages, behind the fixed transforms and the first camera matrices, which hold for all of them."""
     fixed = [topic.name for topic in topics.transforms if topic.name.endswith("static")]
     if fixed:
         yield from bag.messages(fixed)
-    if topics.camera_info is not None:
-        for message in bag.messages([topics.camera_info.name]):
-            yield message
-            break
+    for info in (topics.camera_info, *(info for _, info in topics.others.values())):
+        if info is not None:
+            yield from islice(bag.messages([info.name]), 1)
     yield from bag.messages([name for name in topics.names if name not in fixed])
 
 
@@ -247,3 +252,10 @@ def _report(recorder: KeyframeRecorder[BagMessage], builder: MemoryBuilder, sour
     ):
         if count:
             print(f"{count} {what}: {why}".rstrip(": "), file=sys.stderr)
+
+
+def _camera(text: str) -> tuple[str, str]:
+    name, equals, topic = text.partition("=")
+    if not (name and equals and topic):
+        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=TOPIC")
+    return name, topic
