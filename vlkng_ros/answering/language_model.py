@@ -7,7 +7,7 @@ that cannot be used is asked for once more; then, or when time is up, the caller
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -91,10 +91,11 @@ class Evidence:
         """The moment of asking, as frames are stamped."""
         return stamp(self.as_of_ns, self.oldest_ns)
 
-    def by_clip(self, keyframe_ids: Iterable[int]) -> list[list[int]]:
-        """The frames by clip, the clip of the first one first; frames of no clip stand alone."""
+    def by_clip(self) -> list[list[int]]:
+        """The frames by clip, the clip of the best one first; frames of no clip stand alone."""
         clips: dict[int, list[int]] = {}
-        for number in keyframe_ids:
+        for keyframe in self.keyframes:
+            number = keyframe.keyframe_id
             clips.setdefault(self.clips.get(number, -number), []).append(number)
         return list(clips.values())
 
@@ -102,12 +103,19 @@ class Evidence:
         """The notes, as many as fit into their share of a budget."""
         return within_budget(self.notes, round(tokens * NOTES_SHARE)) if self.notes else []
 
-    def lines(self, tokens: int) -> dict[int, str]:
-        """Descriptions by keyframe id, best first, as many as fit; notes take their share before."""
+    def lines(self, tokens: int, keyframe_ids: Sequence[int] | None = None) -> dict[int, str]:
+        """Descriptions by keyframe id, best first, as many as fit; notes take their share before.
+
+        Args:
+            tokens: the budget.
+            keyframe_ids: those that are told, in this order; None for all.
+        """
         tokens -= round(tokens * NOTES_SHARE) if self.notes else 0
-        lines = [described(self.reader, keyframe, self.oldest_ns, self.view) for keyframe in self.keyframes]
+        known = {keyframe.keyframe_id: keyframe for keyframe in self.keyframes}
+        told = [known[number] for number in (known if keyframe_ids is None else keyframe_ids)]
+        lines = [described(self.reader, keyframe, self.oldest_ns, self.view) for keyframe in told]
         kept = within_budget(lines, tokens)
-        return {k.keyframe_id: line for k, line in zip(self.keyframes, kept, strict=False)}
+        return {k.keyframe_id: line for k, line in zip(told, kept, strict=False)}
 
 
 class Conversation:
@@ -169,12 +177,12 @@ def one_shot(conversation: Conversation, evidence: Evidence) -> Decision:
     Raises:
         ModelError: no usable reply in time.
     """
-    lines = evidence.lines(conversation.config.context_tokens)
+    tokens = conversation.config.context_tokens
     if not evidence.asks_clips:
-        return decide(conversation, evidence, lines)
+        return decide(conversation, evidence, evidence.lines(tokens))
     decision = Decision(False, (), None, "")
-    for clip in evidence.by_clip(lines):
-        decision = decide(conversation, evidence, {number: lines[number] for number in clip})
+    for clip in evidence.by_clip():
+        decision = decide(conversation, evidence, evidence.lines(tokens, clip))
         if decision.found:
             break
     return decision

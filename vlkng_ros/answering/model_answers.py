@@ -19,8 +19,6 @@ from vlkng_ros.retrieval.retriever import Retriever, Scene
 from vlkng_ros.types import AnswerKind, Vec3
 
 EXTRACTIVE = "extractive"
-FRAMES = 20
-"""Frames a model may be shown: EmbodiedLGR and Vgent go no further, and the budget of tokens ends sooner."""
 MODEL_CONFIDENCE = 0.7
 """Of an answer that a model found in frames which the rules were less sure of."""
 
@@ -74,7 +72,8 @@ class ModelAnswers:
         return Worked(_draft(asked, decision), self._config.answerer, decision.answer, frozenset(decision.frames))
 
     def _decision(self, conversation: Conversation, asked: Asked) -> Decision:
-        frames = [int(asked.scene.keyframe_ids[frame]) for frame in dict(asked.draft.frames)][:FRAMES]
+        ranked = asked.finder.candidates(asked.query, asked.scene, list(dict(asked.draft.frames)))
+        frames = [int(asked.scene.keyframe_ids[frame]) for frame in ranked]
         reader = asked.retriever.reader
         evidence = Evidence(
             reader,

@@ -29,19 +29,19 @@ def divide_and_verify(conversation: Conversation, evidence: Evidence) -> Decisio
     Raises:
         ModelError: no usable reply in time.
     """
-    lines = evidence.lines(conversation.config.context_tokens)
+    tokens = conversation.config.context_tokens
     checks = _checks(conversation, evidence)
     passed: list[tuple[int, int, list[int], str]] = []
-    for place, clip in enumerate(evidence.by_clip(lines)[:CANDIDATES]):
-        answers = _verified(conversation, evidence, {number: lines[number] for number in clip}, checks)
+    for place, clip in enumerate(evidence.by_clip()[:CANDIDATES]):
+        answers = _verified(conversation, evidence, evidence.lines(tokens, clip), checks)
         score = sum(_passes(answer) for answer in answers)
         if score:
             said = "; ".join(f"{check} {answer}" for check, answer in zip(checks, answers, strict=True))
             passed.append((-score, place, clip, f"{' '.join(f'[#{number}]' for number in clip)} {said}"))
     kept = sorted(passed)[:KEPT]
-    chosen = [number for _, _, clip, _ in kept for number in clip] or list(lines)[:KEPT]
+    chosen = [number for _, _, clip, _ in kept for number in clip] or [k.keyframe_id for k in evidence.keyframes[:KEPT]]
     notes = "\n".join(["Checks:", *(note for _, _, _, note in kept)]) if kept else ""
-    return decide(conversation, evidence, {number: lines[number] for number in chosen}, notes)
+    return decide(conversation, evidence, evidence.lines(tokens, chosen), notes)
 
 
 def _checks(conversation: Conversation, evidence: Evidence) -> list[str]:

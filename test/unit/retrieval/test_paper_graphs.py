@@ -194,6 +194,21 @@ def test_a_clip_shows_an_entity_whatever_it_was_called_there(dense: Memory, monk
     assert by_clip.round(3).tolist() == [[1.0, 1.0, 0.0]]
 
 
+def test_a_model_verifies_all_n_clips_on_their_best_frames(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    from vlkng_ros.retrieval.presets import vgent
+
+    for name, value in (("CLIP", 3), ("KEPT", 1), ("FRAMES_A_CLIP", 2)):
+        monkeypatch.setattr(vgent, name, value)
+    for second, said in enumerate(["a dog", "a ball", "a dog with a ball", "a wall", "a dog", "a wall", "a wall"]):
+        memory.see(10.0 * second, caption=said)
+    retriever = Retriever(memory.reader(), None)
+    finder, scene = vgent.Vgent(retriever, "text_merge"), retriever.scene(None, None)
+    query = parse("Where is the dog with the ball?")
+    assert finder.find(query, scene, None).peaks.frames.tolist() == [2, 0, 1]  # the one clip that the rules keep
+    # Of the first clip its two best frames, then the one of the second that says a keyword; the third has none.
+    assert finder.candidates(query, scene, [2]) == [2, 0, 4]
+
+
 # ------------------------------------------------------------------------------------------------- EgoGraph
 
 

@@ -16,6 +16,9 @@ from vlkng_ros.retrieval.ranking import Peaks, in_order
 from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
 from vlkng_ros.types import Float64Array, FloatArray, Vec3
 
+MODEL_FRAMES = 20
+"""Frames a model may be shown, where a paper does not say; the budget of tokens may end sooner."""
+
 
 class Finder(Protocol):
     """Ranks the keyframes of a scene for a query."""
@@ -37,6 +40,10 @@ class Finder(Protocol):
 
     def context(self, query: Query, scene: Scene) -> list[str]:
         """What a model is told beside the frames: lines, most important first."""
+        ...
+
+    def candidates(self, query: Query, scene: Scene, ranked: list[int]) -> list[int]:
+        """The scene's frames that a model is shown, best first; ``ranked`` are those that the answer ranks."""
         ...
 
 
@@ -62,6 +69,10 @@ class Preset:
     def context(self, query: Query, scene: Scene) -> list[str]:
         """Nothing beside the frames."""
         return []
+
+    def candidates(self, query: Query, scene: Scene, ranked: list[int]) -> list[int]:
+        """The best of those that the answer ranks."""
+        return ranked[:MODEL_FRAMES]
 
 
 def keywords(query: Query) -> list[str]:

@@ -32,6 +32,8 @@ KEPT = 5
 NEEDED = 0.5
 ENTITIES_A_WORD = 64
 """Entities of a keyword that are followed, most similar first."""
+FRAMES_A_CLIP = 8
+"""Frames of a clip that a model is shown; the paper shows all 64 to video models."""
 SIGHTINGS = 256
 """Of an entity, newest first."""
 
@@ -47,17 +49,35 @@ class Vgent(Preset):
         words = keywords(query)
         scores = self._by_keyword(words, scene)
         mentions = Mentions(self.retriever, scene, captions=True)
-        clips = (np.arange(scene.cut.first, scene.cut.last) // CLIP) - scene.cut.first // CLIP
-        by_frame = np.zeros((len(words), len(scene)))
-        for row, score in enumerate(scores):
-            by_frame[row], _ = mentions.best_of(np.where(score > THETA, score, 0), len(scene))
-        by_clip = self._by_clip(words, by_frame, clips, scene)
-        kept = verified(by_clip)
+        clips = _clips(scene)
+        by_frame = self._by_frame(scores, mentions, scene)
+        kept = verified(self._by_clip(words, by_frame, clips, scene))
         total = by_frame.sum(axis=0) * kept[clips]
         together = scores.sum(axis=0) if len(words) else np.zeros(scene.cut.slots, dtype=np.float32)
         _, best = mentions.best_of(np.maximum(together, 0), len(scene))
         support = float((by_frame > 0).any(axis=1).mean()) if len(words) else 0.0
         return found(query, scene, total, best, np.maximum(together, 0), support, NEEDED, asker_m)
+
+    def candidates(self, query: Query, scene: Scene, ranked: list[int]) -> list[int]:
+        """The best frames of each of the N clips, which a model verifies; the best clip's first."""
+        words = keywords(query)
+        scores = self._by_keyword(words, scene)
+        clips = _clips(scene)
+        by_frame = self._by_frame(scores, Mentions(self.retriever, scene, captions=True), scene)
+        shown = by_frame.sum(axis=0)
+        found: list[int] = []
+        for clip in best_clips(self._by_clip(words, by_frame, clips, scene)).tolist():
+            frames = np.flatnonzero(clips == clip)
+            best = frames[np.argsort(-shown[frames], kind="stable")][:FRAMES_A_CLIP]
+            found += best[shown[best] > 0].tolist() or best[:1].tolist()
+        return found
+
+    def _by_frame(self, scores: FloatArray, mentions: Mentions, scene: Scene) -> Float64Array:
+        """What each frame says of each keyword, shape ``(keywords, frames)``: 0 where it is not above theta."""
+        by_frame = np.zeros((len(scores), len(scene)))
+        for row, score in enumerate(scores):
+            by_frame[row], _ = mentions.best_of(np.where(score > THETA, score, 0), len(scene))
+        return by_frame
 
     def _by_keyword(self, words: list[str], scene: Scene) -> FloatArray:
         """Similarity of each keyword to each text, shape ``(keywords, slots)``: 1 where the text says the word."""
@@ -88,15 +108,24 @@ class Vgent(Preset):
         return best
 
 
+def _clips(scene: Scene) -> NDArray[np.intp]:
+    """Clip of each frame, counted from the scene's first; clips begin at multiples of K of the memory's frames."""
+    return np.arange(scene.cut.first, scene.cut.last) // CLIP - scene.cut.first // CLIP
+
+
+def best_clips(by_clip: Float64Array) -> NDArray[np.intp]:
+    """The N clips that a keyword leads to with the highest summed similarity, best first; ``by_clip`` as below."""
+    order = np.argsort(-by_clip.sum(axis=0), kind="stable")[:CANDIDATES]
+    return np.asarray(order[(by_clip[:, order] > 0).any(axis=0)], dtype=np.intp)
+
+
 def verified(by_clip: Float64Array) -> NDArray[np.bool_]:
     """Which clips are kept: of the N best by summed similarity those that answer most sub-queries, at most r.
 
     Args:
         by_clip: similarity of what a clip shows to a keyword, 0 where it is not above theta; ``(keywords, clips)``.
     """
-    relevance, passed = by_clip.sum(axis=0), (by_clip > 0).sum(axis=0)
-    order = np.argsort(-relevance, kind="stable")[:CANDIDATES]
-    order = order[passed[order] > 0]
+    order, passed = best_clips(by_clip), (by_clip > 0).sum(axis=0)
     order = order[np.argsort(-passed[order], kind="stable")][:KEPT]
     kept = np.zeros(by_clip.shape[1], dtype=np.bool_)
     kept[order] = True
