@@ -112,6 +112,7 @@ setup(
         "vlkng_ros": ["py.typed"],
         "vlkng_ros.answering": ["prompts/*.txt"],
         "vlkng_ros.evaluation": ["prompts/*.txt"],
+        "vlkng_ros.memory.association": ["prompts/*.txt"],
         "vlkng_ros.perception": ["prompts/*.txt"],
     },
     install_requires=CORE,

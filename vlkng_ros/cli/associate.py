@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from vlkng_ros.cli import arguments
 from vlkng_ros.cli.moments import counted
 from vlkng_ros.cli.parameters import add_parameters, read_parameters
-from vlkng_ros.config import BuilderConfig
+from vlkng_ros.config import BuilderConfig, RetrievalConfig, parameters_of
+from vlkng_ros.errors import ConfigError
 
 if TYPE_CHECKING:
+    from vlkng_ros.memory import MemoryReader
     from vlkng_ros.memory.association.base import Associator, EntityRecord, View
     from vlkng_ros.types import Keyframe, Observation
 
@@ -25,7 +27,13 @@ def add_parser(subparsers: arguments.Parsers) -> None:
         "the same thing. A view that is there already is brought up to date. Other views are left as they are.",
     )
     arguments.add_memory(parser)
-    parser.add_argument("--with", dest="associator", required=True, metavar="NAME", help="such as proximity or hybrid")
+    parser.add_argument(
+        "--with", dest="associator", required=True, metavar="NAME", help="hybrid, proximity, stoa or text_merge"
+    )
+    known = parameters_of(RetrievalConfig)["server_url"]
+    parser.add_argument("--llm", metavar="NAME", help="stoa: language model that decides, as its server knows it")
+    parser.add_argument("--server-url", default=known.default, metavar="URL", help=known.doc)
+    parser.add_argument("--prompts", default="", metavar="DIR", help="stoa: folder with a prompt associate.txt")
     arguments.add_text_encoder(parser)
     add_parameters(parser)
     parser.set_defaults(run=run)
@@ -36,27 +44,50 @@ def run(args: argparse.Namespace) -> int:
     from vlkng_ros.cli.progress import progress
     from vlkng_ros.memory import MemoryReader, MemoryWriter, open_encoder
     from vlkng_ros.memory.association.registry import open_associator
+    from vlkng_ros.memory.association.stoa import StoaAssociator
 
     named = {"association.text_encoder": None if args.text_encoder == "auto" else args.text_encoder}
     config = read_parameters(BuilderConfig, args, named, node="builder_node")
+    if args.llm and args.associator != "stoa":
+        raise ConfigError(f"--llm {args.llm}: only stoa asks a language model, not {args.associator}")
     associator = open_associator(config.association, args.associator)
     with MemoryReader.open(args.memory) as reader:
         keyframes = reader.stats().keyframes
         known = associator.view in reader.views()
-    encoder = open_encoder(config.association.text_encoder)
-    # Opening a memory brings the views of its associators up to date.
-    with (
-        progress(f"associate by {args.associator}", keyframes, "keyframes") as advance,
-        MemoryWriter.open(args.memory, encoder=encoder, associators=(_Counted(associator, advance),)),
-    ):
-        pass
+        if args.llm:
+            associator = _asking(args, reader, associator)
+        encoder = open_encoder(config.association.text_encoder)
+        # Opening a memory brings the views of its associators up to date.
+        with (
+            progress(f"associate by {args.associator}", keyframes, "keyframes") as advance,
+            MemoryWriter.open(args.memory, encoder=encoder, associators=(_Counted(associator, advance),)),
+        ):
+            pass
     with MemoryReader.open(args.memory) as reader:
         stats = reader.stats()
     print(
         f"{args.memory}: view '{associator.view}' {'is up to date' if known else 'was added'}: "
         f"{counted(stats.entities[associator.view], 'entity')} from {counted(stats.observations, 'observation')}"
     )
+    if args.llm and isinstance(associator, StoaAssociator):
+        counts = associator.counts
+        print(
+            f"{args.llm} was asked about {counted(counts.chunks, 'chunk')}: {counts.decided} decisions taken, "
+            f"{counts.refused} refused, {counted(counts.unanswered, 'chunk')} without a usable reply; proximity "
+            "decided the rest"
+        )
     return 0
+
+
+def _asking(args: argparse.Namespace, reader: MemoryReader, fall_back: Associator) -> Associator:
+    """``stoa`` with the language model of ``--llm`` and the chunks of the memory."""
+    from vlkng_ros.answering.language_model import open_chat
+    from vlkng_ros.memory.association.stoa import StoaAssociator
+    from vlkng_ros.memory.association.stoa_chunks import Chunks
+    from vlkng_ros.memory.association.stoa_model import StoaModel
+
+    chat = open_chat(RetrievalConfig(model=args.llm, server_url=args.server_url))
+    return StoaAssociator(StoaModel(chat, prompts=args.prompts), Chunks(reader).starting_at, fall_back)
 
 
 class _Counted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -50,6 +50,11 @@ class KnownEntity:
     def label(self) -> str:
         """The label given most often."""
         return self.folded.label
+
+    @property
+    def attributes(self) -> Mapping[str, str]:
+        """The latest non-empty value of each."""
+        return self.folded.latest_attributes()
 
     @cached_property
     def position(self) -> PositionEstimate:

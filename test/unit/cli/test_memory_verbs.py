@@ -177,7 +177,7 @@ def test_a_view_is_added_beside_the_others(db: Path, capsys: pytest.CaptureFixtu
 def test_an_associator_that_is_not_known_is_refused(db: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = db.read_bytes()
     assert run("associate", "--memory", db, "--with", "magic") == 2
-    assert "associator 'magic': not one of hybrid, proximity, text_merge" in capsys.readouterr().err
+    assert "associator 'magic': not one of hybrid, proximity, stoa, text_merge" in capsys.readouterr().err
     assert db.read_bytes() == before
 
 

@@ -7,7 +7,7 @@ observations so far, in the order they were stored, and the same input gives the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from vlkng_ros.memory.position import PositionState
@@ -31,6 +31,11 @@ class EntityRecord(Protocol):
     @property
     def label(self) -> str:
         """The label given most often."""
+        ...
+
+    @property
+    def attributes(self) -> Mapping[str, str]:
+        """The latest non-empty value of each."""
         ...
 
     @property

@@ -15,8 +15,7 @@ Detections without a box, and cameras without intrinsics, fall back to the rule 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -31,9 +30,10 @@ from vlkng_ros.memory.association.likelihood import (
     typical_height,
 )
 from vlkng_ros.memory.association.proximity import ProximityAssociator
+from vlkng_ros.memory.association.untaken import Untaken
 from vlkng_ros.memory.bearing import Bearing, CameraView, bearing_of, camera_view
 from vlkng_ros.memory.visibility import expected, in_image
-from vlkng_ros.types import NS_PER_S, BoxPx, Float64Array, Keyframe, Observation, Vec3
+from vlkng_ros.types import NS_PER_S, BoxPx, Float64Array, Keyframe, Observation
 
 RADIUS_M = 10.0
 """Entities further from the camera are not looked at."""
@@ -97,7 +97,7 @@ class HybridAssociator:
     ) -> None:
         """Decides detections without a box by the rule of ``proximity``, over what is not taken yet."""
         if left:
-            free = _Untaken(view, {record.entity_id for record in decided if record is not None})
+            free = Untaken(view, {record.entity_id for record in decided if record is not None})
             chosen = self._proximity.assign(keyframe, [observations[i] for i in left], free)
             for i, record in zip(left, chosen, strict=True):
                 decided[i] = record
@@ -169,26 +169,6 @@ class HybridAssociator:
             if evidence > 0 and others <= MOVED_DOUBT:
                 decided[i] = record
                 taken.add(record.entity_id)
-
-
-class _Untaken:
-    """A view without some of its entities."""
-
-    def __init__(self, view: View, taken: AbstractSet[str]) -> None:
-        self._view = view
-        self._taken = taken
-
-    def near(self, position_m: Vec3, radius_m: float, map_id: str) -> Iterable[EntityRecord]:
-        """See ``View``."""
-        return (r for r in self._view.near(position_m, radius_m, map_id) if r.entity_id not in self._taken)
-
-    def alike(self, label: str, cosine: float) -> Iterable[EntityRecord]:
-        """See ``View``."""
-        return (r for r in self._view.alike(label, cosine) if r.entity_id not in self._taken)
-
-    def label_similarity(self, a: str, b: str) -> float:
-        """See ``View``."""
-        return self._view.label_similarity(a, b)
 
 
 def match(scores: Float64Array) -> list[int]:

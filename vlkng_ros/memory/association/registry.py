@@ -51,6 +51,13 @@ def _hybrid(config: AssociationConfig) -> Associator:
     return HybridAssociator(distance_m=config.distance_m, cosine=config.cosine)
 
 
+def _stoa(config: AssociationConfig) -> Associator:
+    from vlkng_ros.memory.association.stoa import StoaAssociator
+
+    # Nobody to ask: its fall-back decides. ``vlkng associate --with stoa --llm NAME`` has a model.
+    return StoaAssociator(fall_back=_proximity(config))
+
+
 def _text_merge(config: AssociationConfig) -> Associator:
     from vlkng_ros.memory.association.text_merge import TextMergeAssociator
 
@@ -61,5 +68,6 @@ def _text_merge(config: AssociationConfig) -> Associator:
 _OPENERS: Mapping[str, Callable[[AssociationConfig], Associator]] = {
     "hybrid": _hybrid,
     "proximity": _proximity,
+    "stoa": _stoa,
     "text_merge": _text_merge,
 }

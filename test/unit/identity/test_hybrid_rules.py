@@ -1,0 +1,159 @@
+"""The rules of the hybrid associator and of places and states, on scenes that are small enough to reason about."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scenes import Thing, along, entity_of, looking_from, remembered, standing
+
+from vlkng_ros.memory import track as tracking
+from vlkng_ros.memory.association.hybrid import HybridAssociator, match
+from vlkng_ros.memory.association.likelihood import new_density
+from vlkng_ros.memory.bearing import bearing_of, camera_view
+from vlkng_ros.types import Detection, EntityState, PositionSource
+
+CHAIR = Thing("chair", (4.0, 0.0, 0.6))
+OTHER = Thing("chair", (4.0, 0.9, 0.6))
+PASSING = along((0.0, -1.0), (0.0, 1.5), 0.0, 10)
+
+
+def test_two_equal_chairs_side_by_side_stay_two() -> None:
+    with remembered(looking_from(PASSING, CHAIR, OTHER), HybridAssociator()) as (reader, names):
+        assert {name[0] for name in names} == {"chair_1"}
+        assert {name[1] for name in names if len(name) > 1} == {"chair_2"}
+        for name, thing in (("chair_1", CHAIR), ("chair_2", OTHER)):
+            position = entity_of(reader, name).position
+            assert position.source is PositionSource.TRIANGULATED
+            assert math.dist(position.mean_m, thing.at_m) < 0.05
+
+
+def test_a_chair_that_is_missed_does_not_give_its_name_to_the_one_beside_it() -> None:
+    looks = [
+        *looking_from(PASSING, CHAIR, OTHER),
+        *looking_from(along((0.0, 1.5), (0.0, 1.0), 0.0, 3), OTHER),
+        *looking_from(along((0.0, 1.0), (0.0, 0.5), 0.0, 3), CHAIR),
+    ]
+    with remembered(looks, HybridAssociator()) as (_, names):
+        assert names[10:13] == [["chair_2"]] * 3
+        assert names[13:] == [["chair_1"]] * 3
+
+
+def test_a_chair_seen_from_two_ends_of_a_room_stays_one() -> None:
+    here = along((0.0, -1.0), (0.0, 1.0), 0.0, 8)
+    around = [standing(4.0 - 4.0 * math.cos(a), -4.0 * math.sin(a), math.degrees(a)) for a in (0.5, 1.0, 1.6, 2.2, 2.7)]
+    there = along((8.0, 1.0), (8.0, -1.0), 180.0, 8)
+    with remembered(looking_from([*here, *around, *there], CHAIR), HybridAssociator()) as (reader, names):
+        assert {name for (name,) in names} == {"chair_1"}
+        assert math.dist(entity_of(reader, "chair_1").position.mean_m, CHAIR.at_m) < 0.1
+
+
+def test_equal_things_in_two_rooms_are_two() -> None:
+    far = Thing("chair", (4.0, 12.0, 0.6))
+    looks = [*looking_from(PASSING, CHAIR), *looking_from(along((0.0, 11.0), (0.0, 13.0), 0.0, 8), far)]
+    with remembered(looks, HybridAssociator()) as (_, names):
+        assert {name for (name,) in names[:10]} == {"chair_1"}
+        assert {name for (name,) in names[10:]} == {"chair_2"}
+
+
+def test_a_chair_carried_to_another_room_is_one_chair_that_moved() -> None:
+    elsewhere = Thing("chair", (4.0, 12.0, 0.6))
+    other_room = along((0.0, 11.0), (0.0, 13.0), 0.0, 8)
+    lamp = Thing("lamp", (4.5, 13.0, 1.0))
+    looks = [
+        *looking_from(PASSING, CHAIR),
+        *looking_from(other_room, lamp),
+        *looking_from([standing(-20.0, 0.0, 180.0)] * 20),
+        *looking_from(PASSING),
+        *looking_from(other_room, elsewhere, lamp),
+    ]
+    with remembered(looks, HybridAssociator(), every_s=10.0) as (reader, names):
+        assert {name[0] for name in names[-8:]} == {"chair_1"}
+        chair = entity_of(reader, "chair_1")
+        assert chair.state is EntityState.MOVED
+        assert math.dist(chair.position.mean_m, elsewhere.at_m) < 0.1
+        assert chair.observation_count == 18
+
+
+def test_a_chair_seen_elsewhere_is_another_one_while_the_first_is_not_missed() -> None:
+    elsewhere = Thing("chair", (4.0, 12.0, 0.6))
+    other_room = along((0.0, 11.0), (0.0, 13.0), 0.0, 8)
+    looks = [
+        *looking_from(PASSING, CHAIR),
+        *looking_from(other_room),
+        *looking_from([standing(-20.0, 0.0, 180.0)] * 20),
+        *looking_from(other_room, elsewhere),
+    ]
+    with remembered(looks, HybridAssociator(), every_s=10.0) as (_, names):
+        assert {name for (name,) in names[-8:]} == {"chair_2"}
+
+
+def test_a_thing_is_gone_after_it_was_missed_three_times_where_it_should_have_been_seen() -> None:
+    absent = along((0.0, -0.5), (0.0, 1.0), 0.0, 4)
+    states = []
+    for missed in range(5):
+        looks = [*looking_from(PASSING, CHAIR), *looking_from(absent[:missed])]
+        with remembered(looks, HybridAssociator()) as (reader, _):
+            states.append(entity_of(reader, "chair_1").state)
+    # ten sightings of ten: -log(1 - 0.8) = 1.61 each, and 4.5 are needed
+    assert states == [EntityState.PRESENT] * 3 + [EntityState.GONE] * 2
+
+
+def test_a_thing_behind_a_wall_is_never_gone() -> None:
+    # It was only ever seen from x = 0; from beyond a wall at y = 3 the robot looks its way for long, and sees none.
+    beyond = [standing(x, y, -90.0) for y in (4.5, 5.0, 5.5, 6.0) for x in (3.0, 3.5, 4.0, 4.5, 5.0)]
+    with remembered([*looking_from(PASSING, CHAIR), *looking_from(beyond)], HybridAssociator()) as (reader, _):
+        assert entity_of(reader, "chair_1").state is EntityState.PRESENT
+
+
+def test_what_was_gone_is_present_once_it_is_seen_again() -> None:
+    looks = [*looking_from(PASSING, CHAIR), *looking_from(PASSING), *looking_from(PASSING[:1], CHAIR)]
+    with remembered(looks, HybridAssociator()) as (reader, names):
+        assert names[-1] == ["chair_1"]
+        assert entity_of(reader, "chair_1").state is EntityState.PRESENT
+
+
+def test_without_baseline_the_place_stays_the_robots() -> None:
+    turning = [standing(0.0, 0.0, angle) for angle in (-20.0, -10.0, 0.0, 10.0, 20.0)]
+    with remembered(looking_from(turning, Thing("chair", (4.2, 0.0, 0.6))), HybridAssociator()) as (reader, _):
+        position = entity_of(reader, "chair_1").position
+        assert position.source is PositionSource.ROBOT
+        assert position.mean_m == (0.0, 0.0, 0.0)
+
+
+def test_one_box_tells_the_depth_by_the_height_that_things_have() -> None:
+    # 105 px tall at f = 525 px is 0.2: what is 0.5 m tall looks so from 2.5 m; 0.7 is the deviation of log heights.
+    base = standing(0.0, 0.0)
+    keyframe_camera = camera_view(_keyframe(base))
+    assert keyframe_camera is not None
+    bearing = bearing_of(keyframe_camera, Detection("chair", (300.0, 187.5, 340.0, 292.5)))
+    assert bearing is not None
+    track = tracking.start(bearing)
+    assert 1 / track.mean[2] == pytest.approx(2.5)
+    assert tracking.relative_depth_deviation(track) == pytest.approx(math.hypot(0.7, 0.12))
+    assert tracking.place(track) == pytest.approx((2.7, 0.0, 0.8))
+
+
+def test_matching_takes_the_greatest_sum_and_leaves_out_what_is_unlikely() -> None:
+    scores = np.array([[5.0, 4.0], [4.5, -1.0], [-2.0, -3.0]])
+    # 4.0 + 4.5 is more than 5.0 and nothing.
+    assert match(scores) == [1, 0, -1]
+    assert match(np.full((2, 3), -1.0)) == [-1, -1]
+    assert match(np.zeros((2, 0))) == [-1, -1]
+
+
+def test_one_more_of_many_is_likelier_than_a_second_one_of_a_kind() -> None:
+    assert new_density(0) == new_density(1) == 0.01
+    assert new_density(3) == pytest.approx(0.08)
+
+
+def _keyframe(base):
+    from scenes import CAMERA
+
+    from vlkng_ros.types import Keyframe, PerceptionState
+
+    return Keyframe(
+        1, 0, base, CAMERA.pose(base), "", 1, "robot", "house", CAMERA.intrinsics, (640, 480), "", False,
+        PerceptionState.DONE, 1,
+    )  # fmt: skip

@@ -1,0 +1,29 @@
+"""A view without the entities that a keyframe's other observations have taken already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+
+from vlkng_ros.memory.association.base import EntityRecord, View
+from vlkng_ros.types import Vec3
+
+
+class Untaken:
+    """``View`` of the others."""
+
+    def __init__(self, view: View, taken: AbstractSet[str]) -> None:
+        self._view = view
+        self._taken = taken
+
+    def near(self, position_m: Vec3, radius_m: float, map_id: str) -> Iterable[EntityRecord]:
+        """See ``View``."""
+        return (r for r in self._view.near(position_m, radius_m, map_id) if r.entity_id not in self._taken)
+
+    def alike(self, label: str, cosine: float) -> Iterable[EntityRecord]:
+        """See ``View``."""
+        return (r for r in self._view.alike(label, cosine) if r.entity_id not in self._taken)
+
+    def label_similarity(self, a: str, b: str) -> float:
+        """See ``View``."""
+        return self._view.label_similarity(a, b)
