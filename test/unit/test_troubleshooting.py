@@ -12,6 +12,7 @@ PROBLEMS = {
     "stored_again": "keyframes are stored again",
     "little_space": "little space is left on the disk",
     "image": "images not usable",
+    "time_jump": "time jumped back",
     "perception": "keyframes wait for their description",
     "failed": "keyframes could not be described",
     "model": "the model is not running",

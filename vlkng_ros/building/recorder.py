@@ -60,6 +60,8 @@ class KeyframeRecorder(Generic[T]):
         Depth images not usable: ``depth``; ``sessions``; keyframes whose pose a later one made better: ``settled``.
         """
         self.last_error = ""
+        self.last_jump = ""
+        """What the last jump of the clock was."""
         self.store_error = ""
         """Why keyframes cannot be stored now; empty while they can."""
         self.last_keyframe: Keyframe | None = None
@@ -101,7 +103,9 @@ class KeyframeRecorder(Generic[T]):
         """Store what has its pose by now, and what the model has finished."""
         while (taken := self.selector.take()) is not None:
             if isinstance(taken, NewSession):
-                logger.warning("%s: a new session begins", taken.reason)
+                self.last_jump = f"{taken.reason}: a new session begins"
+                logger.warning("%s", self.last_jump)
+                self.counts["jumps"] += 1
                 self._session_open = False
                 self._map.clear()
                 self._unsettled.clear()

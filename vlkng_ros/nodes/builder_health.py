@@ -68,6 +68,8 @@ class BuilderHealth:
             found.append(Problem("little_space", text))
         if self._rose("image", recorder.counts["image"], now_s):
             found.append(Problem("image", f"{recorder.counts['image']} images not usable: {recorder.last_error}"))
+        if self._rose("jumps", recorder.counts["jumps"], now_s):
+            found.append(Problem("time_jump", recorder.last_jump))
         if builder.held_up_by:
             text = f"keyframes wait for their description, which is tried again: {builder.held_up_by}"
             found.append(Problem("perception", text))
@@ -175,7 +177,7 @@ class BuilderHealth:
         for name in ("no_pose", "dropped_waiting", "thinned", "duplicate", "out_of_order", "stragglers", "not_moved"):
             if selector.counts[name]:
                 facts[f"frames: {name}"] = selector.counts[name]
-        names = {"store": "lost, not stored"}
+        names = {"store": "lost, not stored", "jumps": "jumps of the clock"}
         facts |= {f"frames: {names.get(name, name)}": n for name, n in sorted(recorder.counts.items()) if n}
         facts |= {f"poses: {reason}": count for reason, count in sorted(selector.buffer.refused.items())}
         return facts

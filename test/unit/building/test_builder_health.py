@@ -109,3 +109,14 @@ def test_the_age_of_the_pose_is_told_in_the_clock_of_the_stamps(monkeypatch, tmp
     run.pose(10, 0)
     run.frame(12.5)
     assert health.facts()["pose age [s]"] == 2.5
+
+
+def test_a_clock_that_was_set_back_is_said_in_words_for_a_while(monkeypatch, tmp_path):
+    clock, run = Clock(monkeypatch), Recording()
+    health = BuilderHealth(run.recorder, Inbox(), [camera()], None, None, tmp_path)
+    for t in (100, 101, 50):
+        run.pose(t, t)
+        run.frame(t)
+    assert texts(health) == [(Level.WARN, "time jumped back 51.0 s on the pose topic: a new session begins")]
+    clock.now_s += RECENT_S
+    assert texts(health) == []
