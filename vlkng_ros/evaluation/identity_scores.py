@@ -85,14 +85,11 @@ def state_figures(said: Sequence[bool], true: Sequence[bool]) -> StateFigures:
 
 
 def mean_nees_bounds_95(count: int) -> tuple[float, float]:
-    """Between which the mean of ``count`` independent honest NEES of three coordinates lies 19 times in 20.
+    """Between which the mean of ``count`` independent honest NEES of three coordinates lies 19 times in 20."""
+    from scipy.stats import chi2  # slow to import
 
-    The chi squared distribution of ``3 count`` degrees by Wilson and Hilferty's approximation.
-    """
-    degrees = 3 * count
-    spread = 2 / (9 * degrees)
-    low, high = ((1 - spread + z * math.sqrt(spread)) ** 3 * degrees / count for z in (-1.96, 1.96))
-    return low, high
+    low, high = chi2.ppf((0.025, 0.975), 3 * count) / count
+    return float(low), float(high)
 
 
 def summary(figures: Sequence[ViewFigures]) -> dict[str, float]:
