@@ -51,8 +51,8 @@ def read_egolife(folder: Path) -> list[Recording]:
 
 
 def _asked(path: Path, who: str, i: int, entry: Mapping[str, Any]) -> Asked:
-    letter = field(path, i, entry, "answer").lower()
-    if letter not in LETTERS:
+    letter = field(path, i, entry, "answer").lower().strip(" .()")
+    if letter not in tuple(LETTERS):
         raise InvalidInputError(f"{path}: question {i}: answer '{letter}' is none of A, B, C, D")
     query = list(_moments(entry.get("query_time")))
     if not query:
