@@ -95,6 +95,11 @@ def _add_benchmark(benchmarks: arguments.Parsers, name: str, text: str) -> None:
             metavar="N",
             help="also ask of each recording, and of the gallery, the way to N things that it never showed",
         )
+        parser.add_argument(
+            "--calibration",
+            action="store_true",
+            help="also fit how sure answers are on all recordings but one, and test that on the one",
+        )
     arguments.add_text_encoder(parser)
     add_parameters(parser)
     parser.set_defaults(run=run)
@@ -149,6 +154,8 @@ def run(args: argparse.Namespace) -> int:
     print(table({label: figures(judged) for label, judged in results.items()}))
     if getattr(args, "abstention", 0) > 0:
         _ask_unseen(args, config.retrieval, recordings, models, associators)
+    if getattr(args, "calibration", False):
+        _calibrate(args, recordings, models)
     title = f"{BENCHMARKS[args.benchmark].partition(':')[0]}, {len(recordings)} recordings"
     print(f"\n{write_report(args.out, results, f'{title}, answerer {config.retrieval.answerer}')}")
     return 0
@@ -184,6 +191,24 @@ def _ask_unseen(
     for name, shares in abstention.shares(found).items():
         print(f"  {name}: " + ", ".join(f"{kind} {share:g}" for kind, share in shares.items()))
     print(abstention.write(args.out, found))
+
+
+def _calibrate(args: argparse.Namespace, recordings: Sequence[Recording], models: Models) -> None:
+    """Print constants of the confidence, fitted on all recordings but one and tested on that."""
+    from vlkng_ros.evaluation import calibration
+    from vlkng_ros.memory import MemoryReader
+    from vlkng_ros.retrieval import Retriever
+
+    samples: list[calibration.Sample] = []
+    for recording in recordings:
+        others = [other for other in recordings if other is not recording]
+        with MemoryReader.open(args.out / "memories" / f"{recording.name}.db") as reader:
+            samples += calibration.samples_of(recording, others, Retriever(reader, models.encoder))
+    print("\nConfidence, by the recording left out (steepness, at what is needed, calibration error):")
+    for name, both in calibration.left_out(samples).items():
+        shown = (f"{how} {c.steepness:g} {c.at_needed:g} {c.gap:g}" for how, c in both.items())
+        print(f"  {name}: " + ", ".join(shown))
+    print(calibration.write(args.out, samples))
 
 
 def _config(args: argparse.Namespace) -> EvaluationConfig:
@@ -233,5 +258,5 @@ def _models(args: argparse.Namespace, config: EvaluationConfig) -> Models:
     if args.judge:
         url = args.judge_url or retrieval.server_url
         judge = Judge(open_chat(replace(retrieval, model=args.judge, server_url=url)), retrieval.prompts)
-    visual = open_visual(retrieval.visual_model)
+    visual = open_visual(retrieval.visual_model or config.perception.crop_model)
     return Models(open_encoder(config.association.text_encoder), visual, chat, judge)

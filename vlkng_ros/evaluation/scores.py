@@ -139,11 +139,12 @@ def figures(judged: Sequence[Judged]) -> dict[str, float | int | None]:
     ranks = [j.rank for j in judged if j.rank is not None]
     marks = [j for j in of[AnswerKind.TEXT] if j.mark is not None]
     choices = [j for j in judged if j.asked.choices]
+    by_rules = [j.answerer == "extractive" or j.chosen_by == "words" for j in judged]
     totals = sorted(j.timings_ms.get("total", 0.0) for j in judged)
     return {
         "questions": len(judged),
         "answered_in_kind": _mean([j.in_kind for j in judged]),
-        "without_the_model": _mean([j.answerer == "extractive" or j.chosen_by == "words" for j in judged]),
+        "without_the_model": _mean(by_rules) if not all(by_rules) else None,
         **{f"retrieval_at_{k}": _mean([0 < rank <= k for rank in ranks]) for k in (1, 3, 5)},
         **{
             f"retrieval_at_1 ({c})": _mean([j.rank == 1 for j in g])

@@ -75,11 +75,14 @@ def test_texts_are_marked_and_choices_counted() -> None:
     text, choice = asked(AnswerKind.TEXT, "dark red"), asked(AnswerKind.TEXT, "B", choices=("x", "y"))
     marked = [judge(text, answer(AnswerKind.TEXT, "The dark red one"), mark=mark) for mark in (5, 2)]
     assert marked[0].overlap == pytest.approx(2 * 2 / (2 + 3), abs=1e-4)  # "the" is no word
-    chosen = [judge(choice, answer(AnswerKind.TEXT, "?"), letter=letter, chosen_by="words") for letter in "BA"]
+    chosen = [
+        judge(choice, answer(AnswerKind.TEXT, "?", answerer="llm"), letter=letter, chosen_by=by)
+        for letter, by in (("B", "words"), ("A", "model"))
+    ]
     found = figures([*marked, *chosen])
     assert (found["llm_match"], found["llm_match_n"]) == (62.5, 2)  # (100 + 25) / 2
     assert (found["multiple_choice"], found["multiple_choice_n"], found["text_n"]) == (0.5, 2, 2)
-    assert found["without_the_model"] == 0.5
+    assert found["without_the_model"] == 0.25  # the texts' answers are said to be nobody's
 
 
 def test_yes_and_no_weigh_the_same_in_balanced_accuracy() -> None:
