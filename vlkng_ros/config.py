@@ -306,7 +306,7 @@ class RetrievalConfig:
         "empty: all",
     )
     max_keyframes: int = _param(5, "keyframes returned with an answer", low=1, high=100, live=True)
-    min_confidence: float = _param(0.35, "below it the answer is 'I have not seen ...'", low=0.0, high=1.0, live=True)
+    min_confidence: float = _param(0.47, "below it the answer is 'I have not seen ...'", low=0.0, high=1.0, live=True)
     timeout_s: float = _param(10.0, "longest a question may take", unit="s", low=0.1, high=600.0, live=True)
     answerer: str = _param(
         "extractive",

@@ -79,7 +79,7 @@ def unseen(here: Recording, others: Sequence[Recording], count: int, seed: int =
     rng = random.Random(f"{seed}/{here.name}")
     said = {frozenset(terms(text)) for text in _texts(here)}
     words = frozenset().union(*said) if said else frozenset()
-    foreign = sorted({label for other in others for label in _labels(other)} - _labels(here))
+    foreign = sorted({label for other in others for label in labels_of(other)} - labels_of(here))
     rng.shuffle(foreign)
     foreign = [label for label in foreign if _is_unseen(label, said, words)]
     short = [Unseen(label, "label") for label in foreign if len(label.split()) <= SHORT_WORDS]
@@ -96,7 +96,8 @@ def _is_unseen(thing: str, said: set[frozenset[str]], words: frozenset[str]) -> 
     return not wordings[0] <= words
 
 
-def _labels(recording: Recording) -> set[str]:
+def labels_of(recording: Recording) -> set[str]:
+    """What was detected in a recording, in lower case."""
     return {
         label.strip().lower()
         for frame in recording.frames
@@ -108,7 +109,7 @@ def _labels(recording: Recording) -> set[str]:
 
 
 def _texts(recording: Recording) -> Iterator[str]:
-    yield from _labels(recording)
+    yield from labels_of(recording)
     for frame in recording.frames:
         if frame.perception is not None:
             yield from frame.perception.caption.split(". ")

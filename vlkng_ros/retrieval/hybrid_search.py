@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from vlkng_ros.memory.words import NUMBERS, terms
@@ -59,6 +61,7 @@ class HybridSearch:
         view: identity view whose relations are read; empty for none.
         crops: the visual channel, where there is one.
         channels: those that may speak.
+        hidden: slots of texts that do not count (``Matcher``).
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class HybridSearch:
         view: str = "",
         crops: CropIndex | None = None,
         channels: frozenset[Channel] = EVERY,
+        hidden: Sequence[int] = (),
     ) -> None:
         self._retriever = retriever
         self._index = retriever.index
@@ -79,6 +83,7 @@ class HybridSearch:
             retriever.encoded,
             lexical=Channel.LEXICAL in channels or not self._texts,
             dense=Channel.DENSE in channels,
+            hidden=hidden,
         )
 
     def find(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Found:

@@ -143,9 +143,19 @@ class Matcher:
         encoded: vectors of phrases.
         lexical: whether words speak; they still tell how a phrase is spelt, and what it weighs.
         dense: whether meaning speaks.
+        hidden: slots of texts that do not count, as if they had never been said.
     """
 
-    def __init__(self, index: TextIndex, encoded: Encoded, *, lexical: bool = True, dense: bool = True) -> None:
+    def __init__(
+        self,
+        index: TextIndex,
+        encoded: Encoded,
+        *,
+        lexical: bool = True,
+        dense: bool = True,
+        hidden: Sequence[int] = (),
+    ) -> None:
+        self._hidden = np.asarray(hidden, dtype=np.intp)
         self._index = index
         self._encoded = encoded
         self._by_words = lexical
@@ -300,6 +310,9 @@ class Matcher:
     def _best(
         self, scores: FloatArray, support: FloatArray, cut: Cut, mask: NDArray[np.bool_] | None, limit: int
     ) -> Fit:
+        if len(self._hidden):
+            known = self._hidden[self._hidden < cut.slots]
+            scores[known] = support[known] = 0
         found = np.flatnonzero(scores)
         found = found[mask[found]] if mask is not None else found
         found = _top(found, scores, 4 * limit)
