@@ -16,6 +16,7 @@ from vlkng_ros.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from vlkng_ros.evaluation.benchmark import Recording
+    from vlkng_ros.evaluation.plots import Bins
     from vlkng_ros.evaluation.running import Models
     from vlkng_ros.memory.association.base import Associator
 
@@ -154,10 +155,9 @@ def run(args: argparse.Namespace) -> int:
     print(table({label: figures(judged) for label, judged in results.items()}))
     if getattr(args, "abstention", 0) > 0:
         _ask_unseen(args, config.retrieval, recordings, models, associators)
-    if getattr(args, "calibration", False):
-        _calibrate(args, recordings, models)
+    calibrated = _calibrate(args, recordings, models) if getattr(args, "calibration", False) else None
     title = f"{BENCHMARKS[args.benchmark].partition(':')[0]}, {len(recordings)} recordings"
-    print(f"\n{write_report(args.out, results, f'{title}, answerer {config.retrieval.answerer}')}")
+    print(f"\n{write_report(args.out, results, title, calibrated)}")
     return 0
 
 
@@ -193,8 +193,8 @@ def _ask_unseen(
     print(abstention.write(args.out, found))
 
 
-def _calibrate(args: argparse.Namespace, recordings: Sequence[Recording], models: Models) -> None:
-    """Print constants of the confidence, fitted on all recordings but one and tested on that."""
+def _calibrate(args: argparse.Namespace, recordings: Sequence[Recording], models: Models) -> dict[str, Bins]:
+    """Print constants of the confidence, fitted on all recordings but one and tested on that; their bins."""
     from vlkng_ros.evaluation import calibration
     from vlkng_ros.memory import MemoryReader
     from vlkng_ros.retrieval import Retriever
@@ -205,10 +205,12 @@ def _calibrate(args: argparse.Namespace, recordings: Sequence[Recording], models
         with MemoryReader.open(args.out / "memories" / f"{recording.name}.db") as reader:
             samples += calibration.samples_of(recording, others, Retriever(reader, models.encoder))
     print("\nConfidence, by the recording left out (steepness, at what is needed, calibration error):")
-    for name, both in calibration.left_out(samples).items():
+    left_out = calibration.left_out(samples)
+    for name, both in left_out.items():
         shown = (f"{how} {c.steepness:g} {c.at_needed:g} {c.gap:g}" for how, c in both.items())
         print(f"  {name}: " + ", ".join(shown))
     print(calibration.write(args.out, samples))
+    return {f"{name}, {how}": fitted.bins for name, both in left_out.items() for how, fitted in both.items()}
 
 
 def _config(args: argparse.Namespace) -> EvaluationConfig:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,23 @@ def write_plots(folder: Path, runs: Mapping[str, Sequence[Judged]], bins: Mappin
         runs: what was answered, by run.
         bins: ``reliability`` of each run.
     """
+    written = write_reliability(folder / "reliability.png", bins)
+    written += _write(folder / "position_error.png", lambda axes: _positions(axes, runs))
+    written += _write(folder / "retrieval.png", lambda axes: _retrieval(axes, runs))
+    return written
+
+
+def write_reliability(path: Path, bins: Mapping[str, Bins]) -> list[Path]:
+    """A reliability figure as PNG: the path, or nothing where there is nothing to show or to draw with.
+
+    Args:
+        path: the picture.
+        bins: ``(mean confidence, share right, number)``, by name.
+    """
+    return _write(path, lambda axes: _reliability(axes, bins))
+
+
+def _write(path: Path, draw: Callable[[Any], bool]) -> list[Path]:
     try:
         import matplotlib
     except ImportError:
@@ -27,19 +44,17 @@ def write_plots(folder: Path, runs: Mapping[str, Sequence[Judged]], bins: Mappin
     matplotlib.use("Agg")
     from matplotlib.figure import Figure
 
-    written = []
-    for name, draw in (("reliability", _reliability), ("position_error", _positions), ("retrieval", _retrieval)):
-        figure = Figure(figsize=(5, 4))
-        axes = figure.subplots()
-        if draw(axes, runs, bins):
-            axes.legend(fontsize=7)
-            figure.tight_layout()
-            figure.savefig(folder / f"{name}.png", dpi=120)
-            written.append(folder / f"{name}.png")
-    return written
+    figure = Figure(figsize=(5, 4))
+    axes = figure.subplots()
+    if not draw(axes):
+        return []
+    axes.legend(fontsize=7)
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+    return [path]
 
 
-def _reliability(axes: Any, runs: Mapping[str, Sequence[Judged]], bins: Mapping[str, Bins]) -> bool:
+def _reliability(axes: Any, bins: Mapping[str, Bins]) -> bool:
     axes.plot([0, 1], [0, 1], color="0.7", linewidth=1)
     for name, found in bins.items():
         line = axes.plot([c for c, _, _ in found], [r for _, r, _ in found], linewidth=1, label=name)
@@ -49,7 +64,7 @@ def _reliability(axes: Any, runs: Mapping[str, Sequence[Judged]], bins: Mapping[
     return any(bins.values())
 
 
-def _positions(axes: Any, runs: Mapping[str, Sequence[Judged]], bins: Mapping[str, Bins]) -> bool:
+def _positions(axes: Any, runs: Mapping[str, Sequence[Judged]]) -> bool:
     drawn = False
     for name, judged in runs.items():
         errors = sorted(j.error for j in judged if j.asked.kind is AnswerKind.POSITION and j.error is not None)
@@ -60,7 +75,7 @@ def _positions(axes: Any, runs: Mapping[str, Sequence[Judged]], bins: Mapping[st
     return drawn
 
 
-def _retrieval(axes: Any, runs: Mapping[str, Sequence[Judged]], bins: Mapping[str, Bins]) -> bool:
+def _retrieval(axes: Any, runs: Mapping[str, Sequence[Judged]]) -> bool:
     drawn = False
     for name, judged in runs.items():
         ranks = [j.rank for j in judged if j.rank is not None]

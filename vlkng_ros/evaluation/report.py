@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vlkng_ros.evaluation.plots import write_plots
+from vlkng_ros.evaluation.plots import Bins, write_plots, write_reliability
 from vlkng_ros.evaluation.scores import Judged, calibration_error, confidences, figures, reliability, stages
 
 
@@ -22,8 +22,17 @@ def table(runs: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def write_report(folder: Path, runs: Mapping[str, Sequence[Judged]], title: str) -> Path:
-    """Writes ``report.md``, ``figures.json`` and the plots into a folder; returns the report."""
+def write_report(
+    folder: Path, runs: Mapping[str, Sequence[Judged]], title: str, calibration: Mapping[str, Bins] | None = None
+) -> Path:
+    """Writes ``report.md``, ``figures.json`` and the plots into a folder; returns the report.
+
+    Args:
+        folder: made where it is not there.
+        runs: what was answered, by run.
+        title: of the report.
+        calibration: reliability bins of confidences on recordings left out, by name.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     pairs = {name: confidences(judged) for name, judged in runs.items()}
     numbers = {
@@ -43,7 +52,15 @@ def write_report(folder: Path, runs: Mapping[str, Sequence[Judged]], title: str)
     for name in runs:
         shown = "; ".join(f"{sure:.2f}: {right:.2f} of {count}" for sure, right, count in bins[name])
         parts.append(f"- {name}: {shown or 'nothing that can be told right from wrong'}")
-    parts += ["", *(f"![{picture.stem}]({picture.name})" for picture in write_plots(folder, runs, bins))]
+    pictures = write_plots(folder, runs, bins)
+    if calibration:
+        parts += ["", "## Calibration on recordings left out", ""]
+        for name, found in calibration.items():
+            parts.append(
+                f"- {name}: " + "; ".join(f"{sure:.2f}: {right:.2f} of {count}" for sure, right, count in found)
+            )
+        pictures += write_reliability(folder / "calibration.png", calibration)
+    parts += ["", *(f"![{picture.stem}]({picture.name})" for picture in pictures)]
     path = folder / "report.md"
     path.write_text("\n".join(parts) + "\n", encoding="utf-8")
     return path
