@@ -315,6 +315,9 @@ class RetrievalConfig:
         choices=("extractive", "llm", "agent", "structured"),
         live=True,
     )
+    rewrite: bool = _param(
+        False, "let the language model put what a question is about into the memory's words first (VL-KnG, step 1)"
+    )
     server_url: str = _param(
         "http://127.0.0.1:8000/v1",
         "address of an OpenAI-compatible server for the language model; empty: it runs in this process (transformers)",

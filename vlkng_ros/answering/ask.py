@@ -10,6 +10,7 @@ from vlkng_ros.answering.extractive import Extractive
 from vlkng_ros.answering.keyframes import Ranked, load_ranked
 from vlkng_ros.answering.language_model import Chat
 from vlkng_ros.answering.model_answers import EXTRACTIVE, Asked, ModelAnswers, Worked
+from vlkng_ros.answering.rewriting import Rewriter
 from vlkng_ros.answering.wording import worded
 from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ConfigError, QuestionError
@@ -80,6 +81,7 @@ class MemoryQuery:
         self._channels = channels_of(self._config.channels)
         self._crops = CropIndex(reader, visual) if visual is not None else None
         self._model = ModelAnswers(self._config, chat) if self._config.answerer != EXTRACTIVE else None
+        self._rewriter = Rewriter(self._config, chat) if self._config.rewrite else None
 
     @property
     def retriever(self) -> Retriever:
@@ -118,6 +120,11 @@ class MemoryQuery:
             when = "up to then" if as_of_ns < int(table.stamps_ns[0]) else "in that time window"
             return _nothing(query, AnswerStatus.NOT_FOUND, f"Nothing was recorded {when}.", preset, watch)
         scene = self._within(query, whole, as_of_ns)
+        note, said = "", ""
+        if self._rewriter is not None and len(scene):
+            said = query.target
+            query, note = self._rewriter.rewritten(query, self._retriever, scene)
+            watch.lap("rewrite")
         asker = question.asker.position_m if question.asker is not None else self._where(whole)
         finder = finder_for(self._retriever, preset, self._crops, self._channels)
         answerer = Extractive(self._retriever, finder, self._config.min_confidence)
@@ -127,7 +134,9 @@ class MemoryQuery:
             else Draft(query.kind, None, 0.0, thing=query.target, reason="nothing was recorded in that time")
         )
         watch.lap("retrieve")
-        worked = Worked(draft)
+        if said and draft.thing == query.target:
+            draft = dataclasses.replace(draft, thing=said)  # "I have not seen ..." is said in the asker's words
+        worked = Worked(draft, note=note)
         if self._model is not None and len(scene):
             asked = Asked(self._retriever, finder, query, scene, draft, as_of_ns, asker)
             worked = self._model.work(asked)

@@ -78,7 +78,7 @@ def of_anything(
     if query.superlative in (Superlative.LAST, Superlative.FARTHEST):
         order = order[::-1]
     if query.superlative is None:
-        return _told(query, _common(retriever, scene), tuple(order.tolist()[:1]))
+        return _told(query, common_labels(retriever, scene), tuple(order.tolist()[:1]))
     for frame in order.tolist():
         names = labels_of(retriever, scene, frame)
         if names:
@@ -152,7 +152,7 @@ def labels_of(retriever: Retriever, scene: Scene, frame: int) -> list[str]:
     return names or [index.texts[int(slot)] for slot in slots[:1]]
 
 
-def _common(retriever: Retriever, scene: Scene) -> list[str]:
+def common_labels(retriever: Retriever, scene: Scene) -> list[str]:
     """What most frames of a scene show, most frequent first."""
     index = retriever.index
     _, slots, caption = index.mentions_in(scene.cut)
