@@ -15,6 +15,7 @@ from vlkng_ros.answering import MemoryQuery
 from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ConfigError
 from vlkng_ros.memory import MemoryReader
+from vlkng_ros.retrieval.presets import ANSWERERS, NAMES
 from vlkng_ros.types import Answer, AnswerStatus, Capture, Perception, Pose, Question
 
 
@@ -213,6 +214,27 @@ def test_vgent_verifies_clips_on_their_frames(server: ModelServer, tmp_path: Pat
     final = asked(server)
     assert "[#71] Is there a sofa? yes" in final
     assert "[#4]" not in final
+
+
+@pytest.mark.parametrize("preset", NAMES)
+def test_every_preset_works_with_the_model_of_its_paper(ask: Ask, server: ModelServer, preset: str) -> None:
+    def act(handler: Any) -> None:
+        content = json.dumps(server.requests[-1]["messages"])
+        if "with tools" in content and len(server.requests) == 1:
+            text = '{"tool": "search_label", "text": "red sofa"}'
+        elif "Split the question" in content:
+            text = '{"checks": ["Is there a red sofa?"]}'
+        elif "pass them" in content:
+            text = '{"answers": ["yes"]}'
+        else:
+            text = json.dumps({"found": True, "frames": [26], "answer": "In the corner, [DAY1 00:00:50]."})
+        say(text)(handler)
+
+    server.will(act)
+    answer = ask(ANSWERERS.get(preset, "llm"), "Where is the red sofa?", preset=preset)
+    assert (answer.preset, answer.answerer) == (preset, ANSWERERS.get(preset, "llm"))
+    assert answer.citations == (26,)
+    assert answer.goal == answer.keyframes[0].keyframe.base_pose.on_floor()
 
 
 def test_cwgr_asks_chunk_by_chunk_until_one_answers(ask: Ask, server: ModelServer) -> None:
