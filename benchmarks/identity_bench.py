@@ -3,6 +3,7 @@
 
     python benchmarks/identity_bench.py --seeds 20
     python benchmarks/identity_bench.py --seeds 2 --views hybrid
+    python benchmarks/identity_bench.py --seeds 3 --detector     photographs, seen by the small detector of the demo
 
 A drive goes three times through six rooms with 40 things, several of a kind and some side by side; between the laps
 some are moved and some taken away. Labels are true; boxes, misses and poses are as noisy as DESIGN section 6 says.
@@ -19,19 +20,28 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from vlkng_ros.config import AssociationConfig
+from vlkng_ros.config import AssociationConfig, PerceptionConfig
 from vlkng_ros.evaluation.identity import evaluate
 from vlkng_ros.evaluation.identity_drive import IdentityDrive
 from vlkng_ros.evaluation.identity_scores import ViewFigures, summary
+from vlkng_ros.evaluation.identity_seen import detected_keyframes, photograph_drive
 from vlkng_ros.memory import open_encoder
 from vlkng_ros.memory.association.registry import associator_names, open_associator
+from vlkng_ros.perception.base import open_backend
 
 
-def measured(seed: int, views: Sequence[str], encoder: str) -> dict[str, ViewFigures]:
+def measured(seed: int, views: Sequence[str], encoder: str, detector: bool) -> dict[str, ViewFigures]:
     """What every view makes of one seed's drive."""
-    drive = IdentityDrive.make(seed)
     associators = [open_associator(AssociationConfig(), name) for name in views]
-    return evaluate(drive, associators, drive.keyframes(), open_encoder(encoder))
+    if not detector:
+        drive = IdentityDrive.make(seed)
+        return evaluate(drive, associators, drive.keyframes(), open_encoder(encoder))
+    drive = photograph_drive(seed)
+    backend = open_backend(PerceptionConfig(backend="opencv_dnn"))
+    try:
+        return evaluate(drive, associators, detected_keyframes(drive, backend), open_encoder(encoder))
+    finally:
+        backend.close()
 
 
 def table(rows: dict[str, dict[str, float]]) -> str:
@@ -62,12 +72,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--views", nargs="+", default=list(associator_names()), choices=associator_names())
     parser.add_argument("--encoder", default="auto", help="text encoder of the labels")
+    parser.add_argument("--detector", action="store_true", help="photographs and a real detector, not true labels")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--output", type=Path, default=Path("bench_output/identity.json"))
     args = parser.parse_args(arguments)
     began = time.monotonic()
     outcomes: list[dict[str, ViewFigures]] = []
-    run = partial(measured, views=args.views, encoder=args.encoder)
+    run = partial(measured, views=args.views, encoder=args.encoder, detector=args.detector)
     with ProcessPoolExecutor(args.jobs) as pool:
         for outcome in pool.map(run, range(args.first, args.first + args.seeds)):
             outcomes.append(outcome)
