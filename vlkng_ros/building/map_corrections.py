@@ -117,9 +117,10 @@ class MapCorrections:
         stamps = np.array([stamp for stamp, _, _ in anchors], dtype=np.int64)
         before = np.array([pose.position_m[:2] for _, _, pose in anchors])
         after = np.array([vertices[vertex] for _, vertex, _ in anchors])
+        turns = _turns(before, after)
         moved: dict[int, tuple[Pose, Pose | None]] = {}
         for kept in self._keyframes:
-            pose = _moved(kept, stamps, before, after)
+            pose = _moved(kept, stamps, before, after, turns)
             present = self._now.get(kept.keyframe_id, kept.pose)
             if pose.distance_m(present) > MOVED_M or turn_between_rad(pose, present) > MOVED_RAD:
                 moved[kept.keyframe_id] = (pose, pose.compose(kept.mount) if kept.mount is not None else None)
@@ -209,21 +210,48 @@ def _pairs(poses: int, vertices: int, shift: int) -> list[tuple[int, int]]:
     return found[::-1]
 
 
-def _moved(kept: _Kept, stamps: NDArray[np.int64], before: Float64Array, after: Float64Array) -> Pose:
-    """A keyframe's pose after its surroundings went from ``before`` to ``after``, both of shape ``(n, 2)``."""
+def _moved(
+    kept: _Kept, stamps: NDArray[np.int64], before: Float64Array, after: Float64Array, turns: Float64Array
+) -> Pose:
+    """A keyframe's pose after its surroundings went from ``before`` to ``after``, both of shape ``(n, 2)``.
+
+    ``turns`` are the angles by which what lies around each vertex turned, shape ``(n + 1,)``.
+    """
     next_one = int(np.searchsorted(stamps, kept.stamp_ns))
-    angle_rad = _turn(next_one, before, after)
+    angle_rad = float(turns[next_one])
     first, second = max(0, next_one - 1), min(len(stamps) - 1, next_one)
     span = int(stamps[second] - stamps[first])
     share = (kept.stamp_ns - int(stamps[first])) / span if span > 0 else 0.0
     share = min(max(share, 0.0), 1.0)
-    here = np.array(kept.pose.position_m[:2])
+    x_m, y_m, z_m = kept.pose.position_m
     cos, sin = math.cos(angle_rad), math.sin(angle_rad)
-    rotation = np.array([[cos, -sin], [sin, cos]])
-    places = [after[k] + rotation @ (here - before[k]) for k in (first, second)]
-    x, y = ((1 - share) * places[0] + share * places[1]).tolist()
+    x, y = 0.0, 0.0
+    for vertex, weight in ((first, 1 - share), (second, share)):
+        (from_x, from_y), (to_x, to_y) = before[vertex].tolist(), after[vertex].tolist()
+        x += weight * (to_x + cos * (x_m - from_x) - sin * (y_m - from_y))
+        y += weight * (to_y + sin * (x_m - from_x) + cos * (y_m - from_y))
     turn = (0.0, 0.0, math.sin(angle_rad / 2), math.cos(angle_rad / 2))
-    return Pose(kept.pose.frame_id, (x, y, kept.pose.position_m[2]), multiply(turn, kept.pose.orientation))
+    return Pose(kept.pose.frame_id, (x, y, z_m), multiply(turn, kept.pose.orientation))
+
+
+def _turns(before: Float64Array, after: Float64Array) -> Float64Array:
+    """:func:`_turn` around every vertex and behind the last, shape ``(n + 1,)``: at once where the first reach does."""
+    count = len(before)
+    around = np.arange(count + 1)
+    low, high = np.maximum(0, around - NEIGHBOURS), np.minimum(count, around + NEIGHBOURS)
+    # Sums over a window are differences of running sums; from the middle, so that little is lost in them.
+    old, new = before - before.mean(axis=0), after - after.mean(axis=0)
+    crosses, dots = old[:, 0] * new[:, 1] - old[:, 1] * new[:, 0], np.sum(old * new, axis=1)
+    running = np.vstack([np.zeros(6), np.cumsum(np.column_stack([old, new, crosses, dots]), axis=0)])
+    old_x, old_y, new_x, new_y, cross, dot = (running[high] - running[low]).T
+    members = high - low
+    turns: Float64Array = np.arctan2(
+        cross - (old_x * new_y - old_y * new_x) / members, dot - (old_x * new_x + old_y * new_y) / members
+    )
+    window = old[np.clip(around[:, None] + np.arange(-NEIGHBOURS, NEIGHBOURS), low[:, None], high[:, None] - 1)]
+    for vertex in np.flatnonzero(np.linalg.norm(np.ptp(window, axis=1), axis=1) < SPREAD_M).tolist():
+        turns[vertex] = _turn(vertex, before, after)
+    return turns
 
 
 def _turn(around: int, before: Float64Array, after: Float64Array) -> float:
