@@ -67,13 +67,11 @@ def main() -> None:
     if args.json:
         print(json.dumps(rows, indent=1))
         return
-    print(
-        f"{'backend':12s} {'model':44s} {'batch':>5s} {'ms/frame':>9s} {'CPU ms':>9s} {'frames/s':>8s} {'load s':>7s} {'peak MB':>8s}"
-    )
+    print(f"{'backend':12s} {'model':44s} batch  ms/frame    CPU ms frames/s  load s  peak MB")
     for row in rows:
         print(
-            f"{row['backend']:12s} {row['model'][-44:]:44s} {row['batch']:5d} {row['ms']:9.1f} {row['cpu_ms']:9.1f} {1e3 / row['ms']:8.2f} "
-            f"{row['load_s']:7.1f} {row['peak_mb']:8.0f}"
+            f"{row['backend']:12s} {row['model'][-44:]:44s} {row['batch']:5d} {row['ms']:9.1f} {row['cpu_ms']:9.1f} "
+            f"{1e3 / row['ms']:8.2f} {row['load_s']:7.1f} {row['peak_mb']:8.0f}"
         )
 
 
