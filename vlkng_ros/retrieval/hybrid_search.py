@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from vlkng_ros.memory.text_index import Cut
 from vlkng_ros.memory.words import NUMBERS, terms
 from vlkng_ros.retrieval.channels import (
     CONTENT,
@@ -77,6 +78,7 @@ class HybridSearch:
         self._channels = channels
         self._crops = crops if Channel.VISUAL in channels else None
         self._relations = StoredRelations(retriever.reader, view) if view and Channel.RELATIONS in channels else None
+        self._others: dict[tuple[str, Cut], Fit] = {}
         self._texts = bool(channels & {Channel.LEXICAL, Channel.DENSE})
         self._matcher = Matcher(
             retriever.index,
@@ -93,6 +95,8 @@ class HybridSearch:
         support, needed = self._support(query, fit, scene), needed_support(query)
         total = evidence.total if Channel.TEMPORAL in self._channels else evidence.raw
         scale = scale_of(scene.positions_m)
+        if not self._texts and self._crops is None and self._relations is None:
+            total, support = np.zeros(len(total)), 0.0  # the channels that look have nothing to look at
         if not self._channels & CONTENT:
             total = without_content(self._channels, scene.positions_m, asker_m)
             evidence = FrameEvidence(total, total, evidence.best_slot, evidence.instances)
@@ -120,7 +124,7 @@ class HybridSearch:
         for other in query.relation.objects:
             share = RELATION_WEIGHT * self._matcher.weight(other, scene.cut, query.names)
             weight += share
-            said += share * self._matcher.fit(wordings(other), scene.cut).best_support
+            said += share * self._fit_of(other, scene).best_support
         return said / weight if weight > 0 else fit.best_support
 
     def _looking_alike(
@@ -168,8 +172,15 @@ class HybridSearch:
             for stay in self._retriever.stays(scene):
                 inside[stay.first : stay.last + 1] = stay.inside
             return total * np.where(inside, 1.0, OTHER_SIDE)
-        fit = self._matcher.fit(wordings(other), scene.cut)
-        return with_relation(total, frame_evidence(self._index, scene.cut, fit).total, scene.positions_m, scale)
+        shown = frame_evidence(self._index, scene.cut, self._fit_of(other, scene)).total
+        return with_relation(total, shown, scene.positions_m, scale)
+
+    def _fit_of(self, other: str, scene: Scene) -> Fit:
+        """The texts that fit a related thing."""
+        key = (other, scene.cut)
+        if key not in self._others:
+            self._others[key] = self._matcher.fit(wordings(other), scene.cut)
+        return self._others[key]
 
     def _without(self, total: Float64Array, phrase: str, scene: Scene) -> Float64Array:
         """Less where a text says the very thing that must not be."""

@@ -66,6 +66,10 @@ def test_each_channel_finds_places_alone(memory: Path, channels: str, stops: set
     assert stops_of(ask(memory, "Where did you see the cup?", channels, at_m=38.0))[0] in stops
 
 
+def test_looks_alone_find_nothing_where_no_crop_was_embedded(memory: Path) -> None:
+    assert stops_of(ask(memory, "Where did you see the cup?", "visual")) == []
+
+
 def test_nearest_needs_the_spatial_channel_and_last_the_temporal(memory: Path) -> None:
     assert stops_of(ask(memory, "Where is the nearest cup?", at_m=38.0))[0] == 2
     assert stops_of(ask(memory, "Where is the nearest cup?", "lexical,spatial", at_m=38.0))[0] == 2
