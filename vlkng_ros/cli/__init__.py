@@ -16,7 +16,20 @@ from collections.abc import Sequence
 from vlkng_ros import __version__
 from vlkng_ros.errors import VlkngError
 
-VERBS = ("ask", "import_", "build", "inspect", "forget", "export", "associate", "perceive", "models", "replay", "eval_")
+VERBS = (
+    "ask",
+    "import_",
+    "build",
+    "inspect",
+    "forget",
+    "export",
+    "salvage",
+    "associate",
+    "perceive",
+    "models",
+    "replay",
+    "eval_",
+)
 """The files of this package that are verbs, in the order in which ``vlkng --help`` lists them."""
 
 EXIT_INTERRUPTED = 130

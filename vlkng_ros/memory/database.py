@@ -77,7 +77,7 @@ def _explain(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> MemoryFil
 
 def salvageable(path: Path) -> str:
     """What can still be read of a damaged memory, in words, with what to do."""
-    advice = f"the file is left as it is; `sqlite3 {path} .recover` brings back what is readable"
+    advice = f"the file is left as it is; `vlkng salvage {path} --memory NEW.db` brings back what is readable"
     try:
         connection = sqlite3.connect(_uri(path, "mode=ro&immutable=1"), uri=True)
     except sqlite3.Error:
