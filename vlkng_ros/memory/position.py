@@ -30,7 +30,7 @@ MAX_RELATIVE_DEPTH_DEVIATION = 0.2
 """A track counts as a place from this many boxes and this parallax on, once its depth is known to this fraction."""
 CHALLENGE_WON = 3
 """Boxes in favour of a new place, less those for the old one, that decide for the new one."""
-_VERSION = 2
+_VERSION = 3
 _HEAD = struct.Struct("<BBiii3d")
 _TRACK = struct.Struct("<iii34d")
 FORMAT = f"{_VERSION}{_HEAD.format}{_TRACK.format}"

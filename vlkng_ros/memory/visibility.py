@@ -37,7 +37,7 @@ DETECTION_RATE_BOUNDS = (0.3, 0.8)
 GONE_EVIDENCE = 4.5
 """Sum of ``-log P(missed although present)`` at which a thing is gone: 3 absences of a thing seen 4 times in 5."""
 MIN_ABSENCES = 3
-_VERSION = 1
+_VERSION = 2
 _HEAD = struct.Struct("<BBiiiqd3d3d")
 _VANTAGE = struct.Struct("<2i")
 FORMAT = f"{_VERSION}{_HEAD.format}{_VANTAGE.format}"
