@@ -13,7 +13,7 @@ from vlkng_ros.memory.association.proximity import ProximityAssociator
 from vlkng_ros.memory.association.text_merge import TextMergeAssociator
 from vlkng_ros.retrieval import Retriever, parse
 from vlkng_ros.retrieval.crops import CropIndex
-from vlkng_ros.retrieval.presets import egograph, finder_for
+from vlkng_ros.retrieval.presets import PAPERS, egograph, finder_for
 from vlkng_ros.retrieval.presets.egograph import EgoGraph
 from vlkng_ros.retrieval.presets.habits import conclusions
 from vlkng_ros.retrieval.presets.nodes import nodes_of
@@ -245,6 +245,30 @@ def test_names_given_later_are_no_names_yet(dense: Memory) -> None:
     assert now == [("mug_1", 1.0)]
     assert then[0][0] == "mug_1"
     assert then[0][1] < 0.9
+
+
+THINGS = ("mug", "red mug", "door", "piano", "jack", "old piano", "blue door", "cat")
+
+
+@pytest.mark.parametrize("preset", PAPERS)
+def test_no_paper_sees_what_came_later(preset: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    frames = [rng.choice(len(THINGS), size=3, replace=False).tolist() for _ in range(40)]
+    found = []
+    for count in (25, 40):
+        memory = Memory(tmp_path / f"{preset}{count}.db", WordEncoder())
+        for second, numbers in enumerate(frames[:count]):
+            seen = [Detection(THINGS[n], kind=PERSON if THINGS[n] == "jack" else EntityKind.OBJECT) for n in numbers]
+            memory.see(
+                10.0 * second, *seen, caption=f"A {THINGS[numbers[0]]}.", relations=(RelationMention(0, "near", 1),)
+            )
+        results = [
+            memory.find(preset, text, as_of_s=240) for text in ("Where is the red mug?", "Is jack near a piano?")
+        ]
+        found.append([(ranked(result), round(result.support, 4)) for result in results])
+        memory.close()
+    assert found[0] == found[1]
+    assert found[0][0][0]
 
 
 def node(entity_id: str, kind: EntityKind) -> Node:

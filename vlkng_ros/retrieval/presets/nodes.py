@@ -29,7 +29,7 @@ class Nodes:
         for entity in retriever.reader.entities(view):
             for name in entity.labels:
                 self._by_name.setdefault(name, []).append((entity.first_seen_ns, entity.entity_id))
-        self._names = list(self._by_name)
+        self._names = sorted(self._by_name)  # not in order of time: what comes later must not change ties
         self._terms = [frozenset(terms(name)) for name in self._names]
         self._vectors = self._embedded(retriever)
 
