@@ -16,6 +16,9 @@ from rclpy.signals import SignalHandlerOptions
 
 from vlkng_ros.errors import VlkngError
 
+ASKED = 50
+"""How often a callback under way is asked to return, within 10 s."""
+
 
 class RunnableNode(Protocol):
     """A node that can be stopped in an orderly way."""
@@ -78,10 +81,14 @@ def run_node(make: Callable[[], RunnableNode], arguments: Sequence[str] | None =
         spinning = threading.Thread(target=_spin, args=(executor, stop), name="executor", daemon=True)
         spinning.start()
         stop.wait()
-        node.request_stop()
         # rclpy's shutdown waits for nothing: the callback that runs has to end first. A bare wake goes on waiting.
         executor.create_task(lambda: None)
-        spinning.join(timeout=10.0)
+        for _ in range(ASKED):
+            # Again and again: a callback may be about to begin what takes long.
+            node.request_stop()
+            spinning.join(timeout=10.0 / ASKED)
+            if not spinning.is_alive():
+                break
         executor.shutdown(timeout_sec=1.0)
         node.close()
         node.destroy_node()
