@@ -12,13 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from vlkng_ros.config import PerceptionConfig
-from vlkng_ros.errors import ConfigError, ModelError
+from vlkng_ros.errors import ConfigError, ModelError, ModelOutputError
 from vlkng_ros.perception.caption_graph import Told, graph_of
 from vlkng_ros.perception.caption_model import CaptionModel
 from vlkng_ros.types import Detection, EntityKind, Perception, RelationMention
 
 RETRY_S = 30.0
 """The server is left alone for so long after it failed: frames must not wait for it one after the other."""
+UNUSABLE = 3
+"""As it is after so many unusable replies in a row."""
 LEAST_S = 1.0
 """With less time left the model is not asked."""
 
@@ -39,6 +41,7 @@ class Teller:
         self._on = config.captions != "none"
         self._clock = clock
         self._retry_at_s = 0.0
+        self._unusable = 0
         self._model: CaptionModel | None = None
         if config.captions == "llm":
             from vlkng_ros.chat import ChatClient
@@ -80,13 +83,25 @@ class Teller:
     def _graphs(self, captions: Sequence[str], timeout_s: float) -> list[Told]:
         if self._model is not None and captions and timeout_s >= LEAST_S and self._clock() >= self._retry_at_s:
             try:
-                return self._model.graphs_of(captions, timeout_s / 2)
+                graphs = self._model.graphs_of(captions, timeout_s / 2)
             except ModelError as error:
-                self._retry_at_s = self._clock() + RETRY_S
-                _log.warning("captions are taken apart by rules for %g s: %s", RETRY_S, error)
+                self._leave_alone(error)
+            else:
+                self._unusable = 0
+                return graphs
         if self._model is not None:
             self.counters["captions_by_rules"] += len(captions)
         return [graph_of(caption) for caption in captions]
+
+    def _leave_alone(self, error: ModelError) -> None:
+        """One reply that cannot be used costs its captions alone; a server that is away, all for a while."""
+        self._unusable += isinstance(error, ModelOutputError)
+        if isinstance(error, ModelOutputError) and self._unusable < UNUSABLE:
+            _log.info("captions taken apart by rules: %s", error)
+            return
+        self._unusable = 0
+        self._retry_at_s = self._clock() + RETRY_S
+        _log.warning("captions are taken apart by rules for %g s: %s", RETRY_S, error)
 
 
 def with_told(said: Perception, told: Told) -> Perception:

@@ -119,7 +119,19 @@ def test_an_unusable_reply_is_asked_for_again_with_the_reason(server: ModelServe
     teller.close()
 
 
-@pytest.mark.parametrize("act", [send(500), send(404), break_off, say("no"), say('{"entities": 5}')])
+@pytest.mark.parametrize("act", [say("no"), say('{"entities": 5}')])
+def test_a_reply_that_cannot_be_used_costs_its_captions_and_three_in_a_row_a_pause(
+    server: ModelServer, act: object
+) -> None:
+    server.will(act)  # type: ignore[arg-type]
+    teller = by_model(server)
+    for _ in range(4):
+        assert "reading book" in labels(teller.tell([SAID], 10.0)[0])
+    assert len(server.requests) == 3 * 2
+    teller.close()
+
+
+@pytest.mark.parametrize("act", [send(500), send(404), break_off])
 def test_when_the_model_fails_the_rules_go_on_and_it_is_left_alone(server: ModelServer, act: object) -> None:
     server.will(act)  # type: ignore[arg-type]
     clock = Clock()
