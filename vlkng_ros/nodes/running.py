@@ -94,6 +94,9 @@ def run_node(make: Callable[[], RunnableNode], arguments: Sequence[str] | None =
         node.destroy_node()
         return 0
     finally:
+        # Ctrl-C reaches a node twice, from the terminal and from ros2 launch; the second must not look like a crash.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
         rclpy.try_shutdown()
 
 
