@@ -211,6 +211,4 @@ TestAnySequence = AnySequence.TestCase
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 def test_any_of_many_sequences():
-    run_state_machine_as_test(
-        AnySequence, settings=settings(max_examples=400, stateful_step_count=30, deadline=None)
-    )
+    run_state_machine_as_test(AnySequence, settings=settings(max_examples=400, stateful_step_count=30, deadline=None))

@@ -53,8 +53,13 @@ def test_the_past_is_the_memory_that_ended_then(frames, second):
 
 @settings(max_examples=20, deadline=None)
 @given(drives(max_size=12, in_order=False), st.integers(0, 12))
-@example([Frame(9 * SECOND, 0, 0, Perception("", (Detection("cup", attributes={"colour": "red"}),))),
-          Frame(2 * SECOND, 0, 0, Perception("", (Detection("cup", attributes={"colour": "blue"}),)))], 5)
+@example(
+    [
+        Frame(9 * SECOND, 0, 0, Perception("", (Detection("cup", attributes={"colour": "red"}),))),
+        Frame(2 * SECOND, 0, 0, Perception("", (Detection("cup", attributes={"colour": "blue"}),))),
+    ],
+    5,
+)
 def test_no_entity_tells_of_the_future_where_frames_come_out_of_order(frames, second):
     until = second * SECOND
     with memory_of(frames) as whole:
@@ -64,8 +69,9 @@ def test_no_entity_tells_of_the_future_where_frames_come_out_of_order(frames, se
                 assert seen == [s for s in whole.sightings(view, entity.entity_id) if s.stamp_ns <= until]
                 assert entity.observation_count == len(seen) == sum(entity.labels.values())
                 assert (entity.first_seen_ns, entity.last_seen_ns) == (seen[0].stamp_ns, seen[-1].stamp_ns)
-                known = [o for s in seen for o in whole.observations(s.keyframe_id)
-                         if o.observation_id == s.observation_id]
+                known = [
+                    o for s in seen for o in whole.observations(s.keyframe_id) if o.observation_id == s.observation_id
+                ]
                 values = {v for o in known for v in o.detection.attributes.items() if v[1]}
                 assert set(entity.attributes.items()) <= values
 

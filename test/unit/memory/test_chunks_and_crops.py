@@ -17,9 +17,7 @@ def direction(*numbers: float) -> FloatArray:
 
 
 def looked_at(second: int, vector: FloatArray, encoder: str = "siglip") -> Frame:
-    return Frame(
-        second * SECOND, 0, 0, Perception("", (Detection("cup", embedding=vector),), visual_encoder=encoder)
-    )
+    return Frame(second * SECOND, 0, 0, Perception("", (Detection("cup", embedding=vector),), visual_encoder=encoder))
 
 
 def test_a_chunk_is_described_in_one_operation_and_keeps_its_summary(open_writer, open_reader):

@@ -105,8 +105,9 @@ def test_a_writer_killed_at_any_moment_loses_nothing_that_it_acknowledged(tmp_pa
     with MemoryReader.open(path) as fresh:
         frames = fresh.keyframes(fresh.frames().ids.tolist())
         assert images == {k.keyframe_id for k in frames if k.has_image}
-        assert not any(fresh.entities_in("proximity", k.keyframe_id) == {} for k in frames
-                       if fresh.observations(k.keyframe_id))
+        assert not any(
+            fresh.entities_in("proximity", k.keyframe_id) == {} for k in frames if fresh.observations(k.keyframe_id)
+        )
     assert integrity(path) == "ok"
 
 

@@ -28,9 +28,7 @@ def test_changes_name_what_is_new_since_the_last_look(open_writer, open_reader):
     writer.associate(keyframe.keyframe_id)
     assert reader.refresh() == Changes(writer.revision, (), {"proximity": ("cup_1", "chair_1")})
     writer.forget(label="cup")
-    assert reader.refresh() == Changes(
-        writer.revision, (1,), {}, (), {"proximity": ("cup_1",)}, (1,)
-    )
+    assert reader.refresh() == Changes(writer.revision, (1,), {}, (), {"proximity": ("cup_1",)}, (1,))
 
 
 def test_what_came_and_went_between_two_looks_is_in_neither_list(open_writer, open_reader):

@@ -16,8 +16,18 @@ from vlkng_ros.types import Detection, EntityKind, Perception, Pose
 def visited(reader: MemoryReader, as_of_ns: int | None = None) -> list[tuple[object, ...]]:
     """Everything of places but the revision."""
     return [
-        (p.entity_id, p.label, dict(p.labels), p.position.mean_m, dict(p.attributes), p.first_seen_ns, p.last_seen_ns,
-         p.first_keyframe_id, p.last_keyframe_id, p.observation_count)
+        (
+            p.entity_id,
+            p.label,
+            dict(p.labels),
+            p.position.mean_m,
+            dict(p.attributes),
+            p.first_seen_ns,
+            p.last_seen_ns,
+            p.first_keyframe_id,
+            p.last_keyframe_id,
+            p.observation_count,
+        )
         for p in reader.places(as_of_ns)
     ]
 

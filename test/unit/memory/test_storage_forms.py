@@ -164,9 +164,7 @@ def test_the_grid_finds_what_a_search_through_everything_finds(steps, centre, ra
             known[key, slot] = place
     assert len(grid) == len(known)
     for slots in ((STANDING,), (SEEN_FROM,), (STANDING, SEEN_FROM)):
-        squared = {
-            name: sum((a - b) ** 2 for a, b in zip(at, centre, strict=True)) for name, at in known.items()
-        }
+        squared = {name: sum((a - b) ** 2 for a, b in zip(at, centre, strict=True)) for name, at in known.items()}
         expected = sorted({k for (k, slot), d in squared.items() if slot in slots and d <= radius * radius})
         assert grid.near(centre, radius, slots) == expected
 

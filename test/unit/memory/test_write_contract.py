@@ -122,8 +122,12 @@ def test_a_keyframe_is_described_once(open_writer):
 @pytest.mark.parametrize("call", ["add_perception", "mark_perception_failed", "associate", "correct_poses"])
 def test_an_unknown_keyframe_is_named(open_writer, call):
     writer = open_writer()
-    argument = {"add_perception": (77, Perception()), "mark_perception_failed": (77, "x"), "associate": (77,),
-                "correct_poses": ({77: (Pose("map", (0, 0, 0)), None)},)}[call]
+    argument = {
+        "add_perception": (77, Perception()),
+        "mark_perception_failed": (77, "x"),
+        "associate": (77,),
+        "correct_poses": ({77: (Pose("map", (0, 0, 0)), None)},),
+    }[call]
     before = writer.revision
     with pytest.raises(NotInMemoryError, match="keyframe 77"):
         getattr(writer, call)(*argument)

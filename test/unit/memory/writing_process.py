@@ -38,4 +38,3 @@ def write(path: str, seed: int, pipe: Connection) -> None:
                 # Said before it is done: a kill in between leaves it open whether it happened.
                 pipe.send(("forgot", oldest.keyframe_id))
                 writer.forget(since_ns=oldest.stamp_ns, until_ns=oldest.stamp_ns)
-
