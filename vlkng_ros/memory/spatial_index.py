@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from vlkng_ros.types import Vec3
 
 CELL_M = 4.0
+ROUNDING_M = 1e-6
+"""How much further than a radius cells are looked at: a distance is rounded, and so is the edge of a cell."""
 STANDING, SEEN_FROM = 0, 1
 """The two places that a key may have: where it is, and where it was last seen from."""
 _Cell = tuple[int, int, int]
@@ -61,8 +63,9 @@ class SpatialGrid:
         return sorted(found)
 
     def _cells_around(self, x: float, y: float, radius_m: float, slots: Sequence[int]) -> Iterator[dict[int, Vec3]]:
-        low_x, low_y, _ = self._cell((x - radius_m, y - radius_m, 0.0), 0)
-        high_x, high_y, _ = self._cell((x + radius_m, y + radius_m, 0.0), 0)
+        reach = radius_m + ROUNDING_M
+        low_x, low_y, _ = self._cell((x - reach, y - reach, 0.0), 0)
+        high_x, high_y, _ = self._cell((x + reach, y + reach, 0.0), 0)
         if (high_x - low_x + 1) * (high_y - low_y + 1) > len(self._cells):
             yield from (members for (_, _, slot), members in self._cells.items() if slot in slots)
             return

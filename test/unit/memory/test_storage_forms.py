@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vlkng_ros.memory.fold import NOWHERE, Reach
@@ -153,6 +153,8 @@ places = st.tuples(st.floats(-20, 20), st.floats(-20, 20), st.floats(-2, 2))
     places,
     st.floats(0, 15),
 )
+@example([(1, STANDING, (0.0, -2.2e-311, 0.0))], (0.0, 0.0, 0.0), 0.0)
+@example([(1, STANDING, (0.0, -1e-20, 0.0))], (0.0, 4.0, 0.0), 4.0)
 def test_the_grid_finds_what_a_search_through_everything_finds(steps, centre, radius):
     grid, known = SpatialGrid(), {}
     for key, slot, place in steps:
@@ -164,7 +166,8 @@ def test_the_grid_finds_what_a_search_through_everything_finds(steps, centre, ra
             known[key, slot] = place
     assert len(grid) == len(known)
     for slots in ((STANDING,), (SEEN_FROM,), (STANDING, SEEN_FROM)):
-        squared = {name: sum((a - b) ** 2 for a, b in zip(at, centre, strict=True)) for name, at in known.items()}
+        offsets = {name: [a - b for a, b in zip(at, centre, strict=True)] for name, at in known.items()}
+        squared = {name: x * x + y * y + z * z for name, (x, y, z) in offsets.items()}
         expected = sorted({k for (k, slot), d in squared.items() if slot in slots and d <= radius * radius})
         assert grid.near(centre, radius, slots) == expected
 
