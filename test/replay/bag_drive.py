@@ -1,6 +1,7 @@
 """A drive whose every pose and picture is known, as a bag: down a corridor, a turn, and down the next.
 
-The picture at a stamp is a plain colour that tells the stamp, so that a keyframe's picture can be checked. SLAM
+The picture at a stamp is a plain colour that tells the stamp, so that a keyframe's picture can be checked. What a
+model would say of a picture is where its two things, which stand still, would be in it. SLAM
 publishes as SLAM Toolbox does: after each half metre or 0.35 rad, and not while parked.
 """
 
@@ -10,7 +11,7 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -23,7 +24,7 @@ from ros_messages import (
     transforms,
 )
 
-from vlkng_ros.types import Pose
+from vlkng_ros.types import Pose, Vec3
 
 START_NS = 1_767_225_600_000_000_000
 NS = 1_000_000_000
@@ -33,7 +34,23 @@ PARKED_S = (6.0, 8.0)
 TURN_S = (8.0, 10.0)
 WIDTH, HEIGHT = 64, 48
 K = [50.0, 0.0, 32.0, 0.0, 50.0, 24.0, 0.0, 0.0, 1.0]
+CAMERA_HEIGHT_M = 0.5
 ODOMETRY_OFFSET = Pose.planar("odom", 5.0, -3.0, 0.7)
+
+
+class Thing(NamedTuple):
+    """Something that stands where it is."""
+
+    label: str
+    at_m: Vec3
+    width_m: float
+    height_m: float
+
+
+CAT = Thing("cat", (5.5, 0.8, 0.2), 0.4, 0.4)
+"""Beyond the end of the first corridor."""
+DOOR = Thing("door", (4.0, 6.5, 1.0), 0.9, 2.0)
+"""Beyond the end of the second one."""
 
 
 def yaw_at(seconds: float) -> float:
@@ -119,16 +136,33 @@ def _tf() -> Iterator[tuple[str, int, Any]]:
             yield "/tf", stamp_ns(seconds + 0.05), transforms(edge)
 
 
+def box_of(thing: Thing, seconds: float) -> list[float] | None:
+    """Its box in the picture of a stamp, where all of it is in the picture."""
+    robot, (x, y, z) = pose_at(seconds), thing.at_m
+    ahead = math.cos(robot.yaw_rad) * (x - robot.position_m[0]) + math.sin(robot.yaw_rad) * (y - robot.position_m[1])
+    left = math.cos(robot.yaw_rad) * (y - robot.position_m[1]) - math.sin(robot.yaw_rad) * (x - robot.position_m[0])
+    if ahead < 0.5:
+        return None
+    u, v = K[2] - K[0] * left / ahead, K[5] - K[4] * (z - CAMERA_HEIGHT_M) / ahead
+    half_w, half_h = K[0] * thing.width_m / ahead / 2, K[4] * thing.height_m / ahead / 2
+    box = [round(edge, 2) for edge in (u - half_w, v - half_h, u + half_w, v + half_h)]
+    return box if box[0] >= 0 and box[1] >= 0 and box[2] <= WIDTH and box[3] <= HEIGHT else None
+
+
 def write_recording(path: Path) -> Path:
-    """What the ``recorded`` backend says of every picture: a door always, a cat in the first corridor."""
+    """What the ``recorded`` backend says of every picture: the things in it; the cat runs off at the first stop."""
     with path.open("w") as out:
         for seconds in picture_times():
-            labels = ["door", "cat"] if seconds < PARKED_S[0] else ["door"]
+            boxes = {thing.label: box_of(thing, seconds) for thing in (DOOR, CAT)}
+            if seconds >= PARKED_S[0]:
+                boxes["cat"] = None
             line = {
                 "version": 1,
                 "stamp_ns": stamp_ns(seconds),
                 "caption": f"A corridor at {seconds:.1f} s.",
-                "detections": [{"label": label, "box_px": [4, 4, 20, 30], "score": 0.9} for label in labels],
+                "detections": [
+                    {"label": label, "box_px": box, "score": 0.9} for label, box in boxes.items() if box is not None
+                ],
                 "backend": "test",
                 "model": "test",
             }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
 from bag_drive import (
+    CAT,
+    DOOR,
     HEIGHT,
     NS,
     PARKED_S,
@@ -34,7 +37,7 @@ from ros_messages import (
 from vlkng_ros.building.rotation import turn_between_rad
 from vlkng_ros.cli import main
 from vlkng_ros.memory import MemoryReader, MemoryWriter
-from vlkng_ros.types import Intrinsics, Keyframe, PerceptionState, Pose
+from vlkng_ros.types import Intrinsics, Keyframe, Observation, PerceptionState, Pose, PositionSource
 
 SETTINGS = ("--set", "association.text_encoder=none", "--set", "keyframe.min_period_s=0")
 
@@ -107,9 +110,13 @@ def test_a_bag_becomes_a_memory(
             picture = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR)[:, :, ::-1]
             assert picture.shape == (HEIGHT, WIDTH, 3)
             assert np.abs(picture.astype(int) - colour_at(seconds)).max() <= 3
-        labels = {entity.label: entity for entity in reader.entities("hybrid")}
-        assert set(labels) == {"door", "cat"}
-        assert labels["cat"].last_seen_ns <= stamp_ns(PARKED_S[0])
+        things = {entity.label: entity for entity in reader.entities("hybrid")}
+        assert sorted(entity.label for entity in reader.entities("hybrid")) == ["cat", "door"]
+        assert things["cat"].last_seen_ns <= stamp_ns(PARKED_S[0])
+        for true in (CAT, DOOR):
+            found = things[true.label].position
+            assert found.source is PositionSource.TRIANGULATED
+            assert math.dist(found.mean_m, true.at_m) < 0.5
 
 
 def test_poses_come_from_tf_where_no_topic_has_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -195,10 +202,12 @@ def test_depth_is_measured_where_a_depth_topic_is_named(tmp_path: Path, recordin
     ]
     write_bag(bag, sorted([*messages(), *depth], key=lambda item: item[1]))
     assert run(bag, db, "--depth", "/camera/depth/image_rect", recording=recording) == 0
+    observations: list[Observation] = []
     with MemoryReader.open(db) as reader:
         for frame in keyframes(db):
-            depths = {observation.detection.depth_m for observation in reader.observations(frame.keyframe_id)}
-            assert depths == {2.5}
+            observations += reader.observations(frame.keyframe_id)
+    assert len(observations) >= 10
+    assert {observation.detection.depth_m for observation in observations} == {2.5}
 
 
 def test_keyframes_move_with_the_pose_graph(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
