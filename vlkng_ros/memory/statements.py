@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from vlkng_ros.memory.words import terms
+from vlkng_ros.memory.words import is_content, stem, terms, tokens
 
 _DENIAL = re.compile(
     r"\b(?:no|without(?: any)?|not any|neither|nor|(?:is|are|was|were|does|do|has|have)(?:n't| not)|free of|"
@@ -24,11 +24,16 @@ _FAR = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """``said``: terms of what is there, in order; terms ``denied``; ``far`` where all of it is in the background."""
+    """What a text says.
+
+    ``said`` are terms of what is there, in order, ``denied`` those of what is not; ``far`` where all of it is in the
+    background. ``words`` are the stems of all its words.
+    """
 
     said: tuple[str, ...]
     denied: frozenset[str]
     far: bool
+    words: tuple[str, ...]
 
 
 def statement(text: str) -> Statement:
@@ -45,9 +50,14 @@ def statement(text: str) -> Statement:
         denied_part = rest[: end.start()] if end else rest
         denied.update(terms(denied_part))
         kept = kept.replace(denied_part, " ", 1) if denied_part.strip() else kept
-    said = tuple(terms(kept))
+    heard = tokens(lowered)
+    words = tuple(map(stem, heard))
+    if kept is lowered:
+        said = tuple([word for token, word in zip(heard, words, strict=True) if is_content(token)])
+    else:
+        said = tuple(terms(kept))
     far = _may_be_far(lowered) and _FAR.search(lowered) is not None
-    return Statement(said, frozenset(denied.difference(said)), far)
+    return Statement(said, frozenset(denied.difference(said)), far, words)
 
 
 # What a sentence must hold for the patterns to be worth trying: most hold none, and an index reads every sentence.

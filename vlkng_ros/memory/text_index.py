@@ -22,6 +22,7 @@ from vlkng_ros.memory.column import Column
 from vlkng_ros.memory.dense_index import DenseIndex
 from vlkng_ros.memory.postings import PostingLists, Postings
 from vlkng_ros.memory.statements import statement
+from vlkng_ros.memory.word_order import WordOrder
 from vlkng_ros.memory.words import near_spellings
 from vlkng_ros.types import FloatArray
 
@@ -85,6 +86,10 @@ class TextIndex:
         """Base of the inverted mentions: ``slot << 32 | frame`` sorted; what came later is scanned."""
         self._inverted = 0
         self.terms_of: list[tuple[str, ...]] = []
+        self.said = WordOrder()
+        """``terms_of`` in numbers."""
+        self.heard = WordOrder()
+        """The stems of all words, function words too."""
 
     # ------------------------------------------------------------------------------------------ growing
 
@@ -170,6 +175,8 @@ class TextIndex:
         self._text_ids.extend(text_ids.tolist())
         self.texts += [text for text, _ in held]
         self.terms_of += [found.said for found in statements]
+        self.said.append([found.said for found in statements])
+        self.heard.append([found.words for found in statements])
         self._first_ns.extend(first_ns.tolist())
         self._far.extend([found.far for found in statements])
         for found in statements:

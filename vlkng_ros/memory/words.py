@@ -157,7 +157,18 @@ def _restored(root: str) -> str:
 
 def terms(text: str) -> list[str]:
     """Stems of the words of a text that mean something by themselves, in order, with repeats."""
-    return [stem(token) for token in tokens(text) if token not in STOP_WORDS and (len(token) > 1 or token.isdigit())]
+    return list(_terms(text))
+
+
+@lru_cache(maxsize=1 << 14)
+def _terms(text: str) -> tuple[str, ...]:
+    """Kept, since labels and questions are looked at again and again."""
+    return tuple([stem(token) for token in tokens(text) if is_content(token)])
+
+
+def is_content(token: str) -> bool:
+    """Whether a word means something by itself."""
+    return token not in STOP_WORDS and (len(token) > 1 or token.isdigit())
 
 
 def edit_distance(a: str, b: str, limit: int) -> int:

@@ -8,7 +8,7 @@ head) weighs more than what is said about it. The dense score is the cosine abov
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from vlkng_ros.memory.postings import Postings
 from vlkng_ros.memory.text_index import Cut, TextIndex
-from vlkng_ros.memory.words import COLOR_STEMS, NUMBERS, SIZE_STEMS, stem, stems, terms, tokens
+from vlkng_ros.memory.words import COLOR_STEMS, NUMBERS, SIZE_STEMS, stem, terms, tokens
+from vlkng_ros.retrieval.binding import Term, unbound
 from vlkng_ros.retrieval.phrases import head_of, thing_of
 from vlkng_ros.types import FloatArray, TextEncoder
 
@@ -34,12 +35,7 @@ OTHER_COLOR = 0.5
 HEAD_WEIGHT = 1.5
 SIZE_WEIGHT = 0.3
 """What "big" weighs against a word that two people would agree on."""
-BINDING_SPAN = 2
-"""Content words between which an adjective still goes with its noun."""
 UNBOUND_LOSS = 0.6
-COLOR_SPAN = 4
-"""Words after a color among which its noun comes ("a red brick office building")."""
-_COPULA = frozenset(("is", "are", "was", "were", "be", "appear", "paint"))
 BOUND = 256
 """Texts in which that is looked at."""
 COMMON = 8192
@@ -80,16 +76,6 @@ class Fit:
     def best_support(self) -> float:
         """That of the text which says most of what is looked for."""
         return float(self.support.max(initial=0.0))
-
-
-@dataclass(frozen=True, slots=True)
-class _Term:
-    """A term of a phrase with the memory's spellings of it."""
-
-    spellings: tuple[str, ...]
-    weight: float
-    head: bool
-    color: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +236,7 @@ class Matcher:
     def _unbind(
         self,
         phrase: str,
-        wanted: dict[str, _Term],
+        wanted: dict[str, Term],
         slots: NDArray[np.intp],
         score: FloatArray,
         covered: FloatArray,
@@ -270,27 +256,17 @@ class Matcher:
         if len(found) > limit:
             border = np.partition(score[found], len(found) - limit)[len(found) - limit]
             found = found[score[found] >= border][: 2 * limit]
-        for i in found.tolist():
-            said = self._index.terms_of[slots[i]]
-            if heads.isdisjoint(said):
-                continue
-            at = [place for place, word in enumerate(said) if word in heads]
-            lost = 0.0
-            for term in others:
-                places = [place for place, word in enumerate(said) if word in term.spellings]
-                if not places:
-                    continue
-                near = any(abs(a - b) <= BINDING_SPAN for a in at for b in places)
-                if not near or (term.color and not _colors(self._index.texts[slots[i]], heads, term.spellings)):
-                    lost += term.weight
-            if lost:
-                left = max(covered[i] - UNBOUND_LOSS * lost / total, 0.0)
-                score[i] *= left / covered[i]
-                covered[i] = left
+        lost = unbound(self._index, slots[found], heads, others)
+        loose = lost > 0
+        found = found[loose]
+        loss = (UNBOUND_LOSS * lost[loose] / total).astype(np.float32)
+        left = np.maximum(covered[found] - loss, 0)
+        score[found] *= left / covered[found]
+        covered[found] = left
 
-    def _terms(self, phrase: str, cut: Cut) -> dict[str, _Term]:
+    def _terms(self, phrase: str, cut: Cut) -> dict[str, Term]:
         head = head_of(phrase)
-        wanted: dict[str, _Term] = {}
+        wanted: dict[str, Term] = {}
         for term in dict.fromkeys(terms(phrase)):
             if term in NUMBERS:
                 continue
@@ -298,7 +274,7 @@ class Matcher:
             frequency = max(self._index.document_frequency(spelling, cut) for spelling in spellings)
             weight = self._index.idf(frequency, cut)
             weight *= HEAD_WEIGHT if term == head else SIZE_WEIGHT if term in SIZE_STEMS else 1.0
-            wanted[term] = _Term(spellings, weight, term == head, term in COLOR_STEMS)
+            wanted[term] = Term(spellings, weight, term == head, term in COLOR_STEMS)
         return wanted
 
     def _spellings(self, term: str, cut: Cut) -> tuple[str, ...]:
@@ -369,32 +345,6 @@ def _joined(words: _Scores, meaning: _Scores) -> _Scores:
     return _Scores(slots, score, covered)
 
 
-def _colors(text: str, heads: frozenset[str], colors: tuple[str, ...]) -> bool:
-    """Whether a color word goes with the thing: before it ("a red door") or said of it ("the door is red").
-
-    "A building with beige walls" is no beige building.
-    """
-    said = stems(text)
-    for color in colors:
-        for at in _places(color, said):
-            if not heads.isdisjoint(said[at + 1 : at + 1 + COLOR_SPAN]):
-                return True
-            before = said[max(0, at - 2 * COLOR_SPAN) : at]
-            if _COPULA.isdisjoint(before):
-                continue
-            thing = max((place for place, earlier in enumerate(before) if earlier in heads), default=-1)
-            if thing >= 0 and not _COPULA.isdisjoint(before[thing:]):
-                return True
-    return False
-
-
-def _places(word: str, said: Sequence[str]) -> Iterator[int]:
-    at = -1
-    for _ in range(said.count(word)):
-        at = said.index(word, at + 1)
-        yield at
-
-
-def _respelt(word: str, wanted: dict[str, _Term]) -> str:
+def _respelt(word: str, wanted: dict[str, Term]) -> str:
     term = wanted.get(stem(word))
     return term.spellings[0] if term is not None and stem(word) not in term.spellings else word
