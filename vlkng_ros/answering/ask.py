@@ -128,11 +128,10 @@ class MemoryQuery:
         asker = question.asker.position_m if question.asker is not None else self._where(whole)
         finder = finder_for(self._retriever, preset, self._crops, self._channels)
         answerer = Extractive(self._retriever, finder, self._config.min_confidence)
-        draft = (
-            answerer.draft(query, scene, asker)
-            if len(scene)
-            else Draft(query.kind, None, 0.0, thing=query.target, reason="nothing was recorded in that time")
-        )
+        draft = Draft(query.kind, None, 0.0, thing=query.target, reason="nothing was recorded in that time")
+        if len(scene):
+            with self._reader.snapshot():  # one transaction, not one for each of many small reads
+                draft = answerer.draft(query, scene, asker)
         watch.lap("retrieve")
         if said and draft.thing == query.target:
             draft = dataclasses.replace(draft, thing=said)  # "I have not seen ..." is said in the asker's words
@@ -141,9 +140,10 @@ class MemoryQuery:
             asked = Asked(self._retriever, finder, query, scene, draft, as_of_ns, asker)
             worked = self._model.work(asked)
             watch.lap("model")
-        ranked = load_ranked(
-            self._retriever, query, scene, worked.draft, question.max_keyframes, as_of_ns, finder.in_view
-        )
+        with self._reader.snapshot():
+            ranked = load_ranked(
+                self._retriever, query, scene, worked.draft, question.max_keyframes, as_of_ns, finder.in_view
+            )
         watch.lap("keyframes")
         answer = self._answer(query, worked, ranked, as_of_ns, preset)
         watch.lap("answer")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from vlkng_ros.answering.draft import Draft
 from vlkng_ros.errors import NotInMemoryError
@@ -32,7 +34,7 @@ def load_ranked(
     reader = retriever.reader
     keyframes: list[RankedKeyframe] = []
     entities: dict[str, Entity] = {}
-    wanted = [frozenset(terms(w)) for w in (query.target, *other_wordings(query.target))] if query.target else []
+    named = _Named(query.target)
     best = max((score for _, score in draft.frames), default=1.0) or 1.0
     for frame, score in dict(draft.frames).items():
         if len(keyframes) == limit:
@@ -43,7 +45,7 @@ def load_ranked(
             observations = reader.observations(keyframe_id)
         except NotInMemoryError:
             continue
-        shown = _shown(observations, wanted)
+        shown = _shown(observations, named)
         entity_id = ""
         if shown is not None and view:
             entity_id = reader.entities_in(view, keyframe_id).get(shown.observation_id, "")
@@ -59,20 +61,41 @@ def load_ranked(
                 label=shown.detection.label if shown is not None else "",
                 box_px=shown.detection.box_px if shown is not None else None,
                 entity_id=entity_id,
-                evidence=_evidence(retriever, scene, frame, wanted),
+                evidence=_evidence(retriever, scene, frame, named),
             )
         )
     return Ranked(tuple(keyframes), tuple(entities.values()))
 
 
-def _shown(observations: list[Observation], wanted: list[frozenset[str]]) -> Observation | None:
+class _Named:
+    """How much of what was looked for texts say: the share of the words of the wording that they say most of."""
+
+    def __init__(self, target: str) -> None:
+        wordings = (target, *other_wordings(target)) if target else ()
+        self._wanted = [words for words in (frozenset(terms(w)) for w in wordings) if words]
+        self._known: dict[Hashable, float] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._wanted)
+
+    def share(self, text: Hashable, said: Callable[[], Iterable[str]]) -> float:
+        """Of one text; ``said`` gives its terms where it was not looked at yet."""
+        share = self._known.get(text)
+        if share is None:
+            words = frozenset(said())
+            shares = [len(words & wanted) / len(wanted) for wanted in self._wanted if not words.isdisjoint(wanted)]
+            share = self._known[text] = max(shares, default=0.0)
+        return share
+
+
+def _shown(observations: list[Observation], named: _Named) -> Observation | None:
     """The detection that says most of what was looked for; of equals the surest, then the largest."""
     best: tuple[float, float, float, int] | None = None
     shown = None
     for observation in observations:
         detection = observation.detection
-        said = frozenset(terms(f"{detection.label} {detection.region_text}"))
-        share = max((len(said & words) / len(words) for words in wanted if words), default=0.0)
+        text = f"{detection.label} {detection.region_text}"
+        share = named.share(text, partial(terms, text))
         if share < NAMED:
             continue
         box = detection.box_px
@@ -83,24 +106,10 @@ def _shown(observations: list[Observation], wanted: list[frozenset[str]]) -> Obs
     return shown
 
 
-def _evidence(retriever: Retriever, scene: Scene, frame: int, wanted: list[frozenset[str]]) -> tuple[str, ...]:
+def _evidence(retriever: Retriever, scene: Scene, frame: int, named: _Named) -> tuple[str, ...]:
     """The frame's texts that name what was looked for, else its first ones."""
     index = retriever.index
-    said = [int(slot) for slot in dict.fromkeys(index.texts_of(scene.cut.first + frame).tolist())]
-    named = (
-        [
-            (
-                max(
-                    (len(frozenset(index.terms_of[slot]) & words) / len(words) for words in wanted if words),
-                    default=0.0,
-                ),
-                -i,
-            )
-            for i, slot in enumerate(said)
-        ]
-        if wanted
-        else []
-    )
-    order = sorted(range(len(named)), key=lambda i: named[i], reverse=True)
-    chosen = [said[i] for i in order if named[i][0] > 0][:3]
+    said = list(dict.fromkeys(index.texts_of(scene.cut.first + frame).tolist()))
+    shares = {slot: named.share(slot, partial(index.terms_of.__getitem__, slot)) for slot in said} if named else {}
+    chosen = [slot for slot in sorted(shares, key=shares.__getitem__, reverse=True) if shares[slot] > 0][:3]
     return tuple(index.texts[slot] for slot in (chosen or said[:1]))

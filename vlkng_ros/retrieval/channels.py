@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
+from functools import lru_cache
 
 import numpy as np
 
@@ -168,4 +169,9 @@ def _objects(asked: Asked, relation: Relation, entity_id: str, *, exact: bool = 
 
 def _label(entity_id: str) -> frozenset[str]:
     """Terms of an entity's type; ids are ``<type>_<num>``."""
-    return frozenset(terms(entity_id.rpartition("_")[0].replace("_", " ")))
+    return _terms_of_type(entity_id.rpartition("_")[0])
+
+
+@lru_cache(maxsize=4096)
+def _terms_of_type(name: str) -> frozenset[str]:
+    return frozenset(terms(name.replace("_", " ")))

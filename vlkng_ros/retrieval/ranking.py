@@ -7,6 +7,7 @@ since a single stray word is somewhere nearer than everything.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -173,51 +174,84 @@ def settled(
     """
     moved = peaks.frames.copy()
     shown = np.flatnonzero(raw) if superlative in (Superlative.FIRST, Superlative.LAST) else moved[:0]
-    for i, frame in enumerate(peaks.frames[:SETTLED].tolist()):
-        moved[i] = _middle(frame, raw, positions_m, superlative, shown, scale * SIGHTING_M)
+    around = _Around(raw, positions_m, moved[:SETTLED], scale * SIGHTING_M)
+    for i, frame in enumerate(moved[:SETTLED].tolist()):
+        moved[i] = _middle(i, frame, raw, positions_m, superlative, shown, around)
     return Peaks(moved, peaks.scores)
 
 
+class _Around:
+    """The frames around peaks: whether each is near, and what it says.
+
+    As far as a sighting mostly reaches these are gathered for all peaks at once, and as lists: arrays are slow to
+    make and their elements slow to come by.
+    """
+
+    def __init__(self, raw: Float64Array, positions_m: FloatArray, peaks: NDArray[np.intp], reach_m: float) -> None:
+        self._raw = raw
+        self._positions_m = positions_m
+        self.reach_m = reach_m
+        ends = peaks[:, None] + np.arange(-LOOK, LOOK + 1)
+        self._near, self._says = self._look(ends, peaks[:, None])
+
+    def _look(self, frames: NDArray[np.intp], peaks: NDArray[np.intp]) -> tuple[list[list[bool]], list[list[float]]]:
+        there = (frames >= 0) & (frames < len(self._raw))
+        frames = np.where(there, frames, 0)
+        apart = self._positions_m[frames, :2] - self._positions_m[peaks, :2]
+        near = there & ((apart * apart).sum(axis=-1) <= self.reach_m**2)
+        return near.tolist(), self._raw[frames].tolist()
+
+    def beside(self, i: int) -> list[tuple[int, float]]:
+        """Peak ``i`` and the frames before and after it that are near, as steps from it, with what each says."""
+        near, says = self._near[i], self._says[i]
+        return [(step, says[LOOK + step]) for step in (-1, 0, 1) if near[LOOK + step]]
+
+    def walk(self, i: int, peak: int, step: int) -> Iterator[tuple[int, float]]:
+        """Frames from peak ``i`` on, forwards or backwards, as long as they are near, with what each says."""
+        near, says = self._near[i], self._says[i]
+        for away in range(LOOK + 1, 2 * LOOK + 1) if step > 0 else range(LOOK - 1, -1, -1):
+            if not near[away]:
+                return
+            yield peak + away - LOOK, says[away]
+        start = peak + step * (LOOK + 1)
+        while True:
+            stretch = start + step * np.arange(LOOK)
+            close, said = self._look(stretch[None, :], np.array([[peak]]))
+            for away in range(LOOK):
+                if not close[0][away]:
+                    return
+                yield start + step * away, said[0][away]
+            start += step * LOOK
+
+
 def _middle(
+    i: int,
     peak: int,
     raw: Float64Array,
     positions_m: FloatArray,
     superlative: Superlative | None,
     shown: NDArray[np.intp],
-    reach_m: float,
+    around: _Around,
 ) -> int:
     """The frame in the middle of a peak's sighting; ``shown`` are the frames with evidence, where they are needed."""
     low, high = max(0, peak - 1), min(len(raw), peak + 2)
     floor = SIGHTING_SHARE * float(raw[low:high].max())
-    close = np.hypot(*(positions_m[low:high, :2] - positions_m[peak, :2]).T) <= reach_m
-    frames = [frame for frame, here in zip(range(low, high), close, strict=True) if here and raw[frame] >= floor]
+    frames = [peak + step for step, says in around.beside(i) if says >= floor]
     if floor <= 0 or not frames:
         return peak
     for step in (-1, 1):
-        start, edge = peak + step, peak
-        while True:
-            # As far as a sighting mostly reaches, as lists: elements of arrays are slow to come by.
-            stretch = slice(start, start + LOOK) if step > 0 else slice(max(0, start - LOOK + 1), max(0, start + 1))
-            apart = positions_m[stretch, :2] - positions_m[peak, :2]
-            near = ((apart * apart).sum(axis=1) <= reach_m**2)[::step].tolist()
-            clear = (raw[stretch] >= floor)[::step].tolist()
-            ended = len(near) < LOOK
-            for at, (here, says) in enumerate(zip(near, clear, strict=True)):
-                frame = start + step * at
-                if not here or abs(frame - edge) > SIGHTING_GAP + 1:
-                    ended = True
-                    break
-                if says:
-                    edge = frame
-                    frames.append(frame)
-            if ended:
+        edge = peak
+        for frame, says in around.walk(i, peak, step):
+            if abs(frame - edge) > SIGHTING_GAP + 1:
                 break
-            start += step * LOOK
+            if says >= floor:
+                edge = frame
+                frames.append(frame)
     if superlative in (Superlative.FIRST, Superlative.LAST):
         # A place that was visited again is one peak; its other visits count where they speak as clearly.
         again = shown[raw[shown] >= SUPPORTED * float(raw[low:high].max())]
         apart = positions_m[again, :2] - positions_m[peak, :2]
-        frames += again[(apart * apart).sum(axis=1) <= reach_m**2].tolist()
+        frames += again[(apart * apart).sum(axis=1) <= around.reach_m**2].tolist()
     frames = sorted(set(frames))
     if superlative is Superlative.FIRST:
         return frames[0]
