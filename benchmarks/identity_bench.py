@@ -3,6 +3,7 @@
 
     python benchmarks/identity_bench.py --seeds 20
     python benchmarks/identity_bench.py --seeds 2 --views hybrid
+    python benchmarks/identity_bench.py --seeds 4 --focal 1.2    a camera whose calibration is wrong
     python benchmarks/identity_bench.py --seeds 3 --detector     photographs, seen by the small detector of the demo
 
 A drive goes three times through six rooms with 40 things, several of a kind and some side by side; between the laps
@@ -22,7 +23,7 @@ from pathlib import Path
 
 from vlkng_ros.config import AssociationConfig, PerceptionConfig
 from vlkng_ros.evaluation.identity import evaluate
-from vlkng_ros.evaluation.identity_drive import IdentityDrive
+from vlkng_ros.evaluation.identity_drive import IdentityDrive, miscalibrated
 from vlkng_ros.evaluation.identity_scores import ViewFigures, summary
 from vlkng_ros.evaluation.identity_seen import detected_keyframes, photograph_drive
 from vlkng_ros.memory import open_encoder
@@ -30,12 +31,15 @@ from vlkng_ros.memory.association.registry import associator_names, open_associa
 from vlkng_ros.perception.base import open_backend
 
 
-def measured(seed: int, views: Sequence[str], encoder: str, detector: bool) -> dict[str, ViewFigures]:
+def measured(
+    seed: int, views: Sequence[str], encoder: str, detector: bool, focal: float, mount_deg: tuple[float, float, float]
+) -> dict[str, ViewFigures]:
     """What every view makes of one seed's drive."""
     associators = [open_associator(AssociationConfig(), name) for name in views]
     if not detector:
         drive = IdentityDrive.make(seed)
-        return evaluate(drive, associators, drive.keyframes(), open_encoder(encoder))
+        keyframes = miscalibrated(drive.keyframes(), focal=focal, mount_deg=mount_deg)
+        return evaluate(drive, associators, keyframes, open_encoder(encoder))
     drive = photograph_drive(seed)
     backend = open_backend(PerceptionConfig(backend="opencv_dnn"))
     try:
@@ -73,12 +77,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--views", nargs="+", default=list(associator_names()), choices=associator_names())
     parser.add_argument("--encoder", default="auto", help="text encoder of the labels")
     parser.add_argument("--detector", action="store_true", help="photographs and a real detector, not true labels")
+    parser.add_argument("--focal", type=float, default=1.0, help="factor by which the focal lengths are wrong")
+    parser.add_argument("--mount-deg", type=float, nargs=3, default=(0.0, 0.0, 0.0), metavar="DEG",
+                        help="turn by which the camera's mount is wrong, about right, down, forward")  # fmt: skip
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--output", type=Path, default=Path("bench_output/identity.json"))
     args = parser.parse_args(arguments)
     began = time.monotonic()
     outcomes: list[dict[str, ViewFigures]] = []
-    run = partial(measured, views=args.views, encoder=args.encoder, detector=args.detector)
+    run = partial(measured, views=args.views, encoder=args.encoder, detector=args.detector, focal=args.focal,
+                  mount_deg=tuple(args.mount_deg))  # fmt: skip
     with ProcessPoolExecutor(args.jobs) as pool:
         for outcome in pool.map(run, range(args.first, args.first + args.seeds)):
             outcomes.append(outcome)

@@ -8,7 +8,7 @@ poses are as noisy as the gallery's sensors and detector make them (DESIGN secti
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from vlkng_ros.gallery.drive import Drive, Go, Step, Turn, Wait
 from vlkng_ros.gallery.photographs import CARD_PREFIX
 from vlkng_ros.gallery.truth import Truth
 from vlkng_ros.gallery.world import Door, Picture, Room, World
+from vlkng_ros.types import Pose
 
 ROOMS = ("kitchen", "lounge", "studio", "office", "library", "workshop")
 CORRIDOR = "corridor"
@@ -84,6 +85,31 @@ class IdentityDrive:
         """The keyframes of the drive; ``detector`` replaces the default noise."""
         detector = detector or SimulatedDetector(Truth(self.world), seed=self.seed)
         return simulated_keyframes(self.drive, detector, seed=self.seed)
+
+
+def miscalibrated(
+    keyframes: Iterable[SimulatedKeyframe], *, focal: float = 1.0, mount_deg: tuple[float, float, float] = (0, 0, 0)
+) -> Iterator[SimulatedKeyframe]:
+    """The same pictures, remembered with a wrong calibration.
+
+    Args:
+        keyframes: what the robot sees.
+        focal: factor on the focal lengths.
+        mount_deg: turn of the mount about the camera's axes right, down and forward.
+    """
+    half = [math.radians(angle) / 2 for angle in mount_deg]
+    turn = Pose("camera", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0))
+    for axis, angle in enumerate(half):
+        x, y, z = (math.sin(angle) if i == axis else 0.0 for i in range(3))
+        turn = turn.compose(Pose("camera", (0.0, 0.0, 0.0), (x, y, z, math.cos(angle))))
+    for keyframe in keyframes:
+        capture = keyframe.capture
+        intrinsics, camera = capture.intrinsics, capture.camera_pose
+        if intrinsics is not None:
+            intrinsics = replace(intrinsics, fx=intrinsics.fx * focal, fy=intrinsics.fy * focal)
+        if camera is not None:
+            camera = camera.compose(turn)
+        yield replace(keyframe, capture=replace(capture, intrinsics=intrinsics, camera_pose=camera))
 
 
 def building() -> World:

@@ -65,6 +65,12 @@ class Bearing(NamedTuple):
         """Whether the image's border cuts the box anywhere, so that its middle is not the thing's."""
         return self.cut_x != 0 or self.cut_y != 0
 
+    def doubted(self, factor: float) -> Bearing:
+        """The same with larger variances of its direction."""
+        if factor == 1.0:
+            return self
+        return self._replace(variance_x=self.variance_x * factor, variance_y=self.variance_y * factor)
+
     def completed(self, log_aspect: float, variance: float) -> Bearing:
         """A box that is cut on one side, completed by what is known of the thing's log(width / height)."""
         if not self.cut_off:

@@ -28,6 +28,8 @@ LINE_OF_SIGHT_M = 0.4
 MAX_POSITION_DEVIATION_M = 0.6
 """A thing whose place is less sure than this is expected nowhere."""
 VANTAGE_SPACING_M = 0.5
+STANDPOINT_M = 0.15
+"""A camera this near to where it stood, as vantages are rounded, stands where it stood."""
 MAX_VANTAGES = 24
 RELOCATED_M = 1.0
 """A thing found this far from where it was has no known lines of sight any more."""
@@ -105,6 +107,12 @@ class Presence(NamedTuple):
     def has_seen_from(self, camera: CameraView, at: Vec3) -> bool:
         """Whether it was seen before on a line of sight that this camera stands on."""
         return any(_on_line(camera.centre_m, (x / 10, y / 10), at) for x, y in self.vantages_dm)
+
+    def seen_only_from(self, camera: CameraView) -> bool:
+        """Whether it was never seen from any place but the one where this camera stands."""
+        x, y, _ = camera.centre_m
+        here = (math.hypot(x - vx / 10, y - vy / 10) <= STANDPOINT_M for vx, vy in self.vantages_dm)
+        return bool(self.vantages_dm) and all(here)
 
     def distance_to_vantage(self, camera: CameraView) -> float:
         """Metres on the floor plan from the nearest place that it was seen from; infinite where there is none."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scenes import Thing, along, entity_of, looking_from, remembered, standing
 
 from vlkng_ros.memory import track as tracking
-from vlkng_ros.memory.association.hybrid import HybridAssociator, match
+from vlkng_ros.memory.association.hybrid import CROWD, MAX_MISFIT, HybridAssociator, match, misfit
 from vlkng_ros.memory.association.likelihood import new_density
 from vlkng_ros.memory.bearing import bearing_of, camera_view
 from vlkng_ros.types import Detection, EntityState, PositionSource
@@ -133,6 +134,25 @@ def test_one_box_tells_the_depth_by_the_height_that_things_have() -> None:
     assert 1 / track.mean[2] == pytest.approx(2.5)
     assert tracking.relative_depth_deviation(track) == pytest.approx(math.hypot(0.7, 0.12))
     assert tracking.place(track) == pytest.approx((2.7, 0.0, 0.8))
+
+
+def test_who_walks_about_before_a_standing_robot_is_not_ever_another_one() -> None:
+    looks = [
+        (standing(0.0, 0.0), (Thing("person", (3.0 + i % 3, math.sin(2.0 * i) * 1.2, 0.8), 1.0),)) for i in range(30)
+    ]
+    with remembered(looks, HybridAssociator(), every_s=30.0) as (reader, names):
+        assert all(names)
+        assert len(list(reader.entities("hybrid"))) == CROWD
+
+
+def test_boxes_that_miss_by_more_than_stated_are_doubted() -> None:
+    record = SimpleNamespace(place=SimpleNamespace(track=SimpleNamespace(surprise=60.0, surprise_count=100.0)))
+    assert misfit([]) == 1.0
+    assert misfit([record] * 10) == 1.0
+    record.place.track.surprise = 90.0
+    assert misfit([record] * 10) == pytest.approx(((40.0 + 900.0) / 1050.0 / 0.8) ** 8)
+    record.place.track.surprise = 400.0
+    assert misfit([record] * 10) == MAX_MISFIT
 
 
 def test_matching_takes_the_greatest_sum_and_leaves_out_what_is_unlikely() -> None:

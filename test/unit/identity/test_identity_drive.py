@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scenes import Look, Thing, remembered, standing
 
 from vlkng_ros.evaluation.identity import evaluate
-from vlkng_ros.evaluation.identity_drive import IdentityDrive
+from vlkng_ros.evaluation.identity_drive import IdentityDrive, miscalibrated
 from vlkng_ros.evaluation.identity_scores import ViewFigures, summary
 from vlkng_ros.gallery.detector import SimulatedKeyframe
 from vlkng_ros.memory.association.hybrid import HybridAssociator
@@ -63,6 +63,14 @@ def test_what_is_there_is_not_called_gone(figures: dict[str, ViewFigures]) -> No
     gone = figures["hybrid"].gone
     assert gone.right >= 1
     assert gone.wrong == 0
+
+
+def test_a_wrong_focal_length_makes_few_more_things_of_what_there_is(
+    drive: IdentityDrive, keyframes: Sequence[SimulatedKeyframe]
+) -> None:
+    found = evaluate(drive, [HybridAssociator()], miscalibrated(keyframes, focal=1.2))["hybrid"].identity
+    assert found.fragmentation <= 1.3
+    assert found.precision >= 0.9
 
 
 THINGS = (

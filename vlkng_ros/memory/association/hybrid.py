@@ -9,13 +9,18 @@ What is left over may be a thing that was carried here. Of the entities that are
 missed where it should have been seen is the likelier the more often that was, and the longer ago it was seen. It is
 taken for the one only where it stands out against all others and against a new thing.
 
+A robot whose calibration or poses are wrong shows it: boxes miss their predictions by more than they should. How much
+more, pooled over what is around, is a factor on the variance of every box (the variance factor of geodesy), so that a
+wrong focal length makes few things into many no more than it must. And where a standing robot sees something of a kind
+at ever other places of its image, as when a person walks about, that is not ever another one.
+
 Detections without a box, and cameras without intrinsics, fall back to the rule of ``proximity``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -53,6 +58,14 @@ LONG_AGO_S = 600.0
 """Not having seen a thing for longer makes it no likelier that it was carried here."""
 MOVED_DOUBT = 0.3
 """Odds of all other candidates together against the best one, above which it is not believed."""
+MISFIT, MISFIT_POWER, MAX_MISFIT = 0.8, 8.0, 10.0
+"""Mean squared normalised residual from which on boxes are doubted (it is 0.6 where calibration and poses are as good
+as stated), the power to which the excess is taken, since what misses by most was refused and is not in the mean, and
+the greatest factor on a variance."""
+MISFIT_WEIGHT = 50.0
+"""Measurements' worth of belief in the calibration."""
+CROWD = 4
+"""Things of a kind that a robot may know from one standpoint alone, each in another direction."""
 
 
 class HybridAssociator:
@@ -76,6 +89,8 @@ class HybridAssociator:
         decided: list[EntityRecord | None] = [None] * len(observations)
         if seen:
             records = list(view.near(camera.centre_m, RADIUS_M, keyframe.map_id))
+            doubt = misfit(records)
+            seen = [(i, bearing.doubted(doubt)) for i, bearing in seen]
             scores = [self._scores(keyframe, observations[i], bearing, records, view) for i, bearing in seen]
             for (i, _), j in zip(seen, match(np.array(scores).reshape(len(scores), len(records))), strict=True):
                 decided[i] = records[j] if j >= 0 else None
@@ -84,6 +99,9 @@ class HybridAssociator:
             self._find_moved(
                 keyframe, camera, observations, left, decided, view, NEW_HERE if explored else NEW_ANYWHERE
             )
+            for i in left:
+                if decided[i] is None:
+                    decided[i] = self._one_of_a_crowd(camera, observations[i], records, decided, view)
         self._assign_unseen(keyframe, observations, [i for i, b in enumerate(bearings) if b is None], decided, view)
         return decided
 
@@ -101,6 +119,29 @@ class HybridAssociator:
             chosen = self._proximity.assign(keyframe, [observations[i] for i in left], free)
             for i, record in zip(left, chosen, strict=True):
                 decided[i] = record
+
+    def _one_of_a_crowd(
+        self,
+        camera: CameraView,
+        observation: Observation,
+        records: Sequence[EntityRecord],
+        decided: Sequence[EntityRecord | None],
+        view: View,
+    ) -> EntityRecord | None:
+        """What was seen last of a crowd that is known from this standpoint alone, or None where there is no crowd."""
+        label, kind = observation.detection.label, observation.detection.kind
+        crowd = [
+            record
+            for record in records
+            if record.kind is kind
+            and record.presence.seen_only_from(camera)
+            and view.label_similarity(label, record.label) > self.cosine
+        ]
+        if len(crowd) < CROWD:
+            return None
+        taken = {record.entity_id for record in decided if record is not None}
+        free = [record for record in crowd if record.entity_id not in taken]
+        return max(free, key=lambda record: record.last_seen_ns, default=None)
 
     def _scores(
         self,
@@ -169,6 +210,17 @@ class HybridAssociator:
             if evidence > 0 and others <= MOVED_DOUBT:
                 decided[i] = record
                 taken.add(record.entity_id)
+
+
+def misfit(records: Iterable[EntityRecord]) -> float:
+    """The factor, 1 or more, by which boxes hereabouts miss their predictions by more than stated, on the variance."""
+    squared, count = MISFIT * MISFIT_WEIGHT, MISFIT_WEIGHT
+    for record in records:
+        track = record.place.track
+        if track is not None:
+            squared += track.surprise
+            count += track.surprise_count
+    return min(math.pow(max(squared / count / MISFIT, 1.0), MISFIT_POWER), MAX_MISFIT)
 
 
 def match(scores: Float64Array) -> list[int]:
