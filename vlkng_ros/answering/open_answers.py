@@ -15,6 +15,7 @@ from vlkng_ros.retrieval.channels import StoredRelations
 from vlkng_ros.retrieval.grammar import Superlative
 from vlkng_ros.retrieval.presets import Finder
 from vlkng_ros.retrieval.query import Query, Relation
+from vlkng_ros.retrieval.ranking import best_frames
 from vlkng_ros.retrieval.retriever import Retriever, Scene
 from vlkng_ros.types import AnswerKind, Entity, Float64Array, PositionSource, Vec3
 
@@ -103,7 +104,7 @@ def _beside(
         if confidence(found.support, found.needed) < min_confidence or not len(found.peaks.frames):
             return Draft(query.kind, None, NAMED, thing=other)
         total = total * (found.total / (float(found.total.max(initial=0.0)) or 1.0))
-    best = [int(frame) for frame in np.argsort(-total, kind="stable")[:LOOKED_AT] if total[frame] > 0]
+    best = best_frames(total, LOOKED_AT)
     if not best:
         return Draft(query.kind, None, NAMED, thing=" and ".join(relation.objects))
     if finder.in_view:

@@ -18,6 +18,8 @@ from vlkng_ros.types import Float64Array
 
 MAX_MENTIONS = 32_768
 """Mentions followed for one question: what bounds its cost in a memory that said "building" a million times."""
+RANK_BITS = 20
+"""Of a mention's sort key, for the place of its text among those that fit: there are at most ``MAX_TEXTS``."""
 TEXTS_A_FRAME = 4
 NEXT_TEXT = 0.3
 """Each further text of a frame counts this much of the one before."""
@@ -49,36 +51,48 @@ def frame_evidence(index: TextIndex, cut: Cut, fit: Fit) -> FrameEvidence:
         nothing = np.zeros(count)
         return FrameEvidence(nothing, nothing.copy(), best, np.zeros(count, dtype=np.intp))
     frames, ranks = index.mentions_of(fit.slots, cut, MAX_MENTIONS)
-    frames = frames - cut.first
-    key = frames * len(fit.slots) + ranks
-    key.sort(kind="stable")
+    key = ((frames - cut.first) << RANK_BITS) | ranks
+    key.sort()
     new = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])) if len(key) else key
     repeats = np.diff(np.append(new, len(key)))  # a text said twice of one frame speaks once
     key = key[new]
-    frames, ranks = np.divmod(key, len(fit.slots))
+    frames, ranks = key >> RANK_BITS, key & ((1 << RANK_BITS) - 1)
     starts = (
         np.flatnonzero(np.concatenate([[True], frames[1:] != frames[:-1]])) if len(frames) else np.zeros(0, dtype=int)
     )
-    place = np.arange(len(frames)) - np.repeat(starts, np.diff(np.append(starts, len(frames))))
+    counts = np.diff(np.append(starts, len(frames)))
+    place = np.arange(len(frames)) - np.repeat(starts, counts)
     scores = fit.scores[ranks].astype(np.float64)
-    kept = place < TEXTS_A_FRAME
-    raw: Float64Array = np.bincount(frames[kept], weights=(scores * NEXT_TEXT**place)[kept], minlength=count).astype(
-        np.float64
-    )
-    best[frames[starts]] = fit.slots[ranks[starts]]
-    top = np.zeros(count)
-    top[frames[starts]] = scores[starts]
-    alike = scores >= 0.6 * top[frames]
+    kept = np.flatnonzero(place < TEXTS_A_FRAME)
+    weights = scores[kept] * (NEXT_TEXT ** np.arange(TEXTS_A_FRAME))[place[kept]]
+    raw: Float64Array = np.bincount(frames[kept], weights=weights, minlength=count).astype(np.float64, copy=False)
+    shown = frames[starts]
+    best[shown] = fit.slots[ranks[starts]]
+    alike = np.flatnonzero(scores >= 0.6 * np.repeat(scores[starts], counts))
     instances = np.bincount(frames[alike], weights=repeats[alike], minlength=count).astype(np.intp)
-    return FrameEvidence(raw, with_neighbours(raw, index.stamps_ns[cut.first : cut.last]), best, instances)
+    return FrameEvidence(raw, with_neighbours(raw, index.stamps_ns[cut.first : cut.last], shown), best, instances)
 
 
-def with_neighbours(raw: Float64Array, stamps_ns: NDArray[np.int64], share: float = NEIGHBOUR) -> Float64Array:
-    """A frame's evidence with a share of that of the frames before and after it; same scale as ``raw``."""
+def with_neighbours(
+    raw: Float64Array, stamps_ns: NDArray[np.int64], shown: NDArray[np.intp] | None = None, share: float = NEIGHBOUR
+) -> Float64Array:
+    """A frame's evidence with a share of that of the frames before and after it; same scale as ``raw``.
+
+    Args:
+        raw: what each frame says, shape ``(n,)``.
+        stamps_ns: shape ``(n,)``.
+        shown: the frames that say anything, each once, where they are known.
+        share: what a neighbour counts.
+    """
     if len(raw) < 2:
         return np.array(raw, dtype=np.float64)
-    linked = np.diff(stamps_ns) <= NEIGHBOUR_GAP_NS
-    total = raw.copy()
-    total[1:] += share * raw[:-1] * linked
-    total[:-1] += share * raw[1:] * linked
-    return np.asarray(total / (1 + 2 * share), dtype=np.float64)
+    shown = np.flatnonzero(raw) if shown is None else shown
+    total = np.zeros(len(raw))
+    total[shown] = raw[shown]
+    for step in (1, -1):
+        said = shown[shown < len(raw) - 1] if step > 0 else shown[shown > 0]
+        beside = said + step
+        linked = np.abs(stamps_ns[beside] - stamps_ns[said]) <= NEIGHBOUR_GAP_NS
+        total[beside[linked]] += share * raw[said[linked]]
+    total /= 1 + 2 * share
+    return total

@@ -25,7 +25,7 @@ from vlkng_ros.retrieval.matching import OTHER_WORDING_WEIGHT, Fit, Matcher, Wor
 from vlkng_ros.retrieval.motion_phrases import MotionKind
 from vlkng_ros.retrieval.phrases import is_clause, thing_of
 from vlkng_ros.retrieval.query import Query
-from vlkng_ros.retrieval.ranking import in_order, peaks_of, scale_of, settled, with_relation
+from vlkng_ros.retrieval.ranking import best_frames, in_order, peaks_of, scale_of, settled, with_relation
 from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
 from vlkng_ros.types import AnswerKind, Float64Array, Vec3
 
@@ -157,8 +157,7 @@ class HybridSearch:
         alone = not self._texts and self._crops is None
         if self._relations is None or (query.relation is None and not alone) or not total.any():
             return total, support
-        best = np.argsort(-total, kind="stable")[:RELATED_FRAMES]
-        frames = {int(scene.keyframe_ids[frame]): int(frame) for frame in best.tolist() if total[frame] > 0}
+        frames = {int(scene.keyframe_ids[frame]): frame for frame in best_frames(total, RELATED_FRAMES)}
         shown = self._relations.shown(query, [w.text for w in wordings(query.target)], frames, int(scene.stamps_ns[-1]))
         ends = len(query.relation.objects) if query.relation is not None else 1
         factor = np.zeros(len(total)) if alone else np.ones(len(total))

@@ -199,7 +199,8 @@ class Matcher:
                 same = np.where(np.isin(slots, said), same, OTHER_COLOR * same)
             if lexical[i].count > ALIKE_WORDS:
                 same = same * lexical[i].heard
-            found[i] = _Scores(slots, score.astype(np.float32), same.astype(np.float32))
+            near = np.flatnonzero(score > 0)
+            found[i] = _Scores(slots[near], score[near].astype(np.float32), same[near].astype(np.float32))
         return found
 
     def _lexical(self, wording: Wording, cut: Cut, *, first: bool) -> _Scores:

@@ -62,6 +62,17 @@ def scale_of(positions_m: FloatArray) -> float:
     return float(np.clip(np.median(moved) / PACE_M, LEAST_SCALE, 1.0)) if len(moved) else 1.0
 
 
+def best_frames(evidence: Float64Array, count: int) -> list[int]:
+    """The ``count`` frames with most evidence, best first, the earlier of two alike before the other."""
+    found = np.flatnonzero(evidence > 0)
+    says = evidence[found]
+    if len(found) > count:
+        border = np.partition(says, len(found) - count)[len(found) - count]
+        found, says = found[says >= border], says[says >= border]
+    frames: list[int] = found[np.argsort(-says, kind="stable")[:count]].tolist()
+    return frames
+
+
 def peaks_of(
     evidence: Float64Array,
     positions_m: FloatArray,
@@ -113,16 +124,21 @@ def with_relation(
     best = float(other.max(initial=0.0))
     if best <= 0:
         return evidence
-    clear = np.flatnonzero(other > 0.5 * best)
-    landmarks = clear[np.argsort(-other[clear], kind="stable")[:LANDMARKS]]
+    landmarks = [frame for frame in best_frames(other, LANDMARKS) if other[frame] > 0.5 * best]
     shown = np.flatnonzero(evidence > 0)
     x, y = positions_m[shown, 0], positions_m[shown, 1]
-    near = np.zeros(len(shown), dtype=np.float32)
+    nearest = np.full(len(shown), -np.inf, dtype=np.float32)
     decay = np.float32(-1 / (2 * (scale * RELATION_REACH_M) ** 2))
-    for landmark in landmarks.tolist():
+    # Of exponents the largest is taken: one exponential a frame, not one for each landmark.
+    for landmark in landmarks:
         across, along = x - positions_m[landmark, 0], y - positions_m[landmark, 1]
-        weight = np.exp(decay * (across * across + along * along)) * np.float32(other[landmark] / best)
-        np.maximum(near, weight, out=near)
+        across *= across
+        along *= along
+        across += along
+        across *= decay
+        across += np.float32(np.log(other[landmark] / best))
+        np.maximum(nearest, across, out=nearest)
+    near = np.exp(nearest)
     related = np.zeros(len(evidence))
     related[shown] = evidence[shown] * (RELATION_FLOOR + near)
     return related
@@ -173,10 +189,9 @@ def settled(
         scale: that of the drive (``scale_of``).
     """
     moved = peaks.frames.copy()
-    shown = np.flatnonzero(raw) if superlative in (Superlative.FIRST, Superlative.LAST) else moved[:0]
     around = _Around(raw, positions_m, moved[:SETTLED], scale * SIGHTING_M)
     for i, frame in enumerate(moved[:SETTLED].tolist()):
-        moved[i] = _middle(i, frame, raw, positions_m, superlative, shown, around)
+        moved[i] = _middle(i, frame, raw, superlative, around)
     return Peaks(moved, peaks.scores)
 
 
@@ -191,6 +206,8 @@ class _Around:
         self._raw = raw
         self._positions_m = positions_m
         self.reach_m = reach_m
+        self._shown: tuple[NDArray[np.intp], Float64Array, FloatArray] | None = None
+        """Frames with evidence, what they say and where they are, once they are needed."""
         ends = peaks[:, None] + np.arange(-LOOK, LOOK + 1)
         self._near, self._says = self._look(ends, peaks[:, None])
 
@@ -200,6 +217,17 @@ class _Around:
         apart = self._positions_m[frames, :2] - self._positions_m[peaks, :2]
         near = there & ((apart * apart).sum(axis=-1) <= self.reach_m**2)
         return near.tolist(), self._raw[frames].tolist()
+
+    def again(self, peak: int, floor: float) -> list[int]:
+        """All frames near a peak that say so much, whenever it was."""
+        if self._shown is None:
+            frames = np.flatnonzero(self._raw)
+            self._shown = frames, self._raw[frames], self._positions_m[frames, :2]
+        frames, says, positions_m = self._shown
+        clear = says >= floor
+        apart = positions_m[clear] - self._positions_m[peak, :2]
+        near: list[int] = frames[clear][(apart * apart).sum(axis=1) <= self.reach_m**2].tolist()
+        return near
 
     def beside(self, i: int) -> list[tuple[int, float]]:
         """Peak ``i`` and the frames before and after it that are near, as steps from it, with what each says."""
@@ -228,12 +256,10 @@ def _middle(
     i: int,
     peak: int,
     raw: Float64Array,
-    positions_m: FloatArray,
     superlative: Superlative | None,
-    shown: NDArray[np.intp],
     around: _Around,
 ) -> int:
-    """The frame in the middle of a peak's sighting; ``shown`` are the frames with evidence, where they are needed."""
+    """The frame in the middle of a peak's sighting."""
     low, high = max(0, peak - 1), min(len(raw), peak + 2)
     floor = SIGHTING_SHARE * float(raw[low:high].max())
     frames = [peak + step for step, says in around.beside(i) if says >= floor]
@@ -249,9 +275,7 @@ def _middle(
                 frames.append(frame)
     if superlative in (Superlative.FIRST, Superlative.LAST):
         # A place that was visited again is one peak; its other visits count where they speak as clearly.
-        again = shown[raw[shown] >= SUPPORTED * float(raw[low:high].max())]
-        apart = positions_m[again, :2] - positions_m[peak, :2]
-        frames += again[(apart * apart).sum(axis=1) <= around.reach_m**2].tolist()
+        frames += around.again(peak, SUPPORTED * float(raw[low:high].max()))
     frames = sorted(set(frames))
     if superlative is Superlative.FIRST:
         return frames[0]
