@@ -3,6 +3,8 @@ import threading
 
 import pytest
 from clients import Caller
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
 from rclpy.parameter import Parameter
 from remembered import make_memory, open_writer, remember
 from running_nodes import overrides
@@ -244,3 +246,19 @@ def test_a_node_that_is_not_active_says_so(robot, run_in_thread, memory_path):
     reply = caller.start(Ask, "ask", Ask.Request(question="Where is the red ball?"))()
     assert reply.status == Ask.Response.INACTIVE
     assert reply.message == "query_node is not active; activate it, or set autostart"
+
+
+def test_a_transition_that_the_state_does_not_have_is_refused_and_the_node_goes_on(caller, query, memory_path):
+    make_memory(memory_path)
+    caller.ask("Where is the red ball?")
+    replies = [
+        caller.start(ChangeState, "change_state", ChangeState.Request(transition=transition))()
+        for transition in (
+            Transition(id=Transition.TRANSITION_CLEANUP),
+            Transition(label="jump"),
+            Transition(id=Transition.TRANSITION_DEACTIVATE),
+            Transition(id=Transition.TRANSITION_CLEANUP),
+            Transition(id=Transition.TRANSITION_CLEANUP),
+        )
+    ]
+    assert [reply.success for reply in replies] == [False, False, True, True, False]

@@ -107,7 +107,9 @@ class BuilderHealth:
         refused = selector.buffer.refused
         wrong = sum(count for reason, count in refused.items() if reason not in ("duplicate", "out_of_order"))
         if self._rose("refused", wrong, now_s):
-            found.append(Problem("bad_pose", f"{wrong} poses not used: {selector.buffer.last_problem}"))
+            age_s = now_s - self._changed_s["refused"]
+            text = f"{wrong} poses not used, the last {age_s:.0f} s ago: {selector.buffer.last_problem}"
+            found.append(Problem("bad_pose", text))
         lost = selector.counts["no_pose"] + selector.counts["dropped_waiting"]
         missing = bool(selector.waiting_for) and (selector.waited_s() > SILENT_S / 2 or self._rose("lost", lost, now_s))
         if not missing:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -40,6 +41,7 @@ class ManagedNode(LifecycleNode):
             description="configure and activate at the start, without a lifecycle manager", read_only=True
         )
         self._autostart = bool(self.declare_parameter("autostart", True, autostart).value)
+        self._refuse_impossible_transitions()
         self.create_timer(STATUS_PERIOD_S, self._report, clock=self.steady_clock)
         self._starter: Timer | None = None
 
@@ -118,6 +120,25 @@ class ManagedNode(LifecycleNode):
     def _end(self) -> None:
         self.deactivate()
         self.cleanup()
+
+    def _refuse_impossible_transitions(self) -> None:
+        """Answer requests for a transition that the state does not have: rclpy raises, and the caller waits for ever."""
+        service = self._service_change_state
+        change = service.callback
+
+        def change_state(request: ChangeState.Request, response: ChangeState.Response) -> ChangeState.Response:
+            possible = {number: label for number, label, *_ in self._state_machine.available_transitions}
+            wanted = request.transition.label or request.transition.id
+            if wanted in possible or wanted in possible.values():
+                return change(request, response)
+            state = self._state_machine.current_state[1]
+            self.get_logger().warning(
+                f"transition {wanted} refused: the node is {state}; possible: {', '.join(possible.values())}"
+            )
+            response.success = False
+            return response
+
+        service.callback = change_state
 
     def _transition(self, name: str, work: Any, undo: Any = None) -> TransitionCallbackReturn | None:
         """None where it went well. rclpy swallows what a transition raises, so it is said here."""
