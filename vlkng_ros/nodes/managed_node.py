@@ -122,7 +122,7 @@ class ManagedNode(LifecycleNode):
         self.cleanup()
 
     def _refuse_impossible_transitions(self) -> None:
-        """Answer requests for a transition that the state does not have: rclpy raises, and the caller waits for ever."""
+        """Answer requests for a transition that the state does not have; rclpy raises, and they wait for ever."""
         service = self._service_change_state
         change = service.callback
 
