@@ -41,6 +41,11 @@ class LiveViews:
         for _, view in self._live:
             view.load()
 
+    def relocated(self, keys: Sequence[int]) -> None:
+        """Read anew where these entities are."""
+        for _, view in self._live:
+            view.relocated(keys)
+
     def catch_up(self, advance: Callable[[int], object] = lambda _: None) -> int:
         """Associate whatever was described and is not associated; returns how many keyframes that were.
 

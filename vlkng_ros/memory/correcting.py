@@ -12,8 +12,10 @@ from vlkng_ros.memory.transactions import Store
 from vlkng_ros.types import Pose
 
 
-def correct_poses(store: Store, corrections: Mapping[int, tuple[Pose, Pose | None]], revision: int) -> None:
+def correct_poses(store: Store, corrections: Mapping[int, tuple[Pose, Pose | None]], revision: int) -> list[int]:
     """Inside a transaction: new poses (base, camera) by keyframe, and the entities of all views derived anew.
+
+    Returns the rows of these entities.
 
     Raises:
         NotInMemoryError: one of the keyframes is not there.
@@ -38,6 +40,7 @@ def correct_poses(store: Store, corrections: Mapping[int, tuple[Pose, Pose | Non
     )
     affected = entities_with(connection, "corrected_observation", "corrected_keyframe")
     Relocator(connection, store.catalogs, revision).relocate(affected)
+    return affected
 
 
 def _check(store: Store, corrections: Mapping[int, tuple[Pose, Pose | None]]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ MAX_RECORDS = 20_000
 """Entities kept decoded in memory."""
 MAX_SIMILAR = 500_000
 """Pairs of labels whose similarity is kept."""
+_PLACED = "id, map, x, y, z, from_x, from_y, from_z"
 
 
 class LiveView:
@@ -68,9 +70,17 @@ class LiveView:
                 (self.number,),
             )
         )
-        query = "SELECT id, map, x, y, z, from_x, from_y, from_z FROM entity WHERE view = ?"
-        for key, map_, x, y, z, from_x, from_y, from_z in self._connection.execute(query, (self.number,)):
-            self._place(key, self._catalogs.map(map_)[0], (x, y, z), (from_x, from_y, from_z))
+        for row in self._connection.execute(f"SELECT {_PLACED} FROM entity WHERE view = ?", (self.number,)):
+            self._place_row(row)
+
+    def relocated(self, keys: Iterable[int]) -> None:
+        """Read anew these entities (of any view), whose places were derived anew."""
+        query = f"SELECT {_PLACED} FROM entity WHERE id = ? AND view = ?"
+        for key in keys:
+            row = self._connection.execute(query, (key, self.number)).fetchone()
+            if row is not None:
+                self._records.pop(key, None)
+                self._place_row(row)
 
     # ------------------------------------------------------------------------------------- what associators ask
 
@@ -157,6 +167,10 @@ class LiveView:
         self._records[entity.key] = entity
         if len(self._records) > MAX_RECORDS:
             del self._records[next(iter(self._records))]
+
+    def _place_row(self, row: Sequence[Any]) -> None:
+        key, map_, x, y, z, from_x, from_y, from_z = row
+        self._place(key, self._catalogs.map(map_)[0], (x, y, z), (from_x, from_y, from_z))
 
     def _place(self, key: int, map_id: str, position_m: Vec3, seen_from_m: Vec3) -> None:
         known = self._map_of.get(key)

@@ -237,13 +237,13 @@ class MemoryWriter:
             return 0
         store = self._store
         with store.using():
+            relocated: list[int] = []
             with store.operation() as head:
                 if corrections:
-                    correct_poses(store, corrections, head.revision)
+                    relocated = correct_poses(store, corrections, head.revision)
                 for session_id, by_vertex in (anchored or {}).items():
                     anchors.keep_anchors(store.connection, session_id, by_vertex)
-            if corrections:
-                self._views.load()
+            self._views.relocated(relocated)
         return len(corrections)
 
     def anchored_drives(self, robot: str, map_id: str) -> list[anchors.AnchoredDrive]:

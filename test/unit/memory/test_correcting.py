@@ -72,6 +72,21 @@ def test_the_writer_associates_by_the_corrected_places(open_writer, open_reader)
     assert counts == {"cup_1": 2, "cup_2": 1}
 
 
+def test_the_writer_looks_for_things_where_a_fresh_one_would(open_writer):
+    writer = open_writer(associators=(HybridAssociator(), ProximityAssociator()))
+    ids = remember(writer, [frame(i, 10 * i, "cup", "lamp") for i in range(6)])
+    writer.correct_poses({number: (Pose.planar("map", 0.5 * number, 7.0), None) for number in ids[:3]})
+    live = [view for _, view in writer._views._live]
+
+    def found():
+        return [[(e.entity_id, e.position_m) for e in view.near((1.0, 7.0, 0.0), 5.0, "house")] for view in live]
+
+    kept = found()
+    assert [len(near) for near in kept] == [6, 6]
+    writer._views.load()
+    assert found() == kept
+
+
 def test_a_reader_follows_a_correction(open_writer, open_reader):
     writer = open_writer()
     ids = remember(writer, [frame(i, i, "cup") for i in range(3)])
