@@ -38,6 +38,12 @@ class ViewReader(Reading):
             self._follower.load_views()
             return tuple(self._follower.views)
 
+    def complete_views(self) -> tuple[str, ...]:
+        """Those of the views that know every keyframe that one of them knows; others are written no longer, or yet."""
+        with self._reading():
+            query = "SELECT name FROM view WHERE associated = (SELECT MAX(associated) FROM view) ORDER BY id"
+            return tuple(name for (name,) in self._connection.execute(query))
+
     def entity(self, view: str, entity_id: str, as_of_ns: int | None = None) -> Entity:
         """An entity, now or as the keyframes up to a time made it."""
         with self._reading():

@@ -56,8 +56,11 @@ ANSWERERS = {"embodied-lgr": "agent", "vgent": "structured"}
 
 
 def view_for(retriever: Retriever, preset: str) -> str:
-    """The preset's identity view, or where the memory lacks it the one that stands in; empty where there is none."""
-    views = retriever.reader.views()
+    """The preset's identity view, or where the memory lacks it the one that stands in; empty where there is none.
+
+    A view that is not written any more lacks what was seen since, so one that is complete stands in for it too.
+    """
+    views = retriever.reader.complete_views()
     wanted = (VIEWS.get(preset, ""), "hybrid", "proximity", *views)
     return next((name for name in wanted if name in views), "")
 
