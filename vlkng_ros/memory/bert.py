@@ -113,6 +113,8 @@ class BertEncoder:
         unseen = np.where(there, np.float32(0), np.float32(-1e9))[:, None, None, :]
         words, positions, types = self._embedding
         hidden = self._norm(words[ids] + positions[: ids.shape[1]] + types[0], self._weights, "embeddings.LayerNorm")
+        # One row a token: a product of all texts at once reads the weights once, a stack of products once a text.
+        hidden = hidden.reshape(-1, self.dimensions)
         for layer in self._layers:
             attended = self._attention(hidden, layer, unseen) @ layer["attention.output.dense.weight"]
             attended += layer["attention.output.dense.bias"]
@@ -120,11 +122,12 @@ class BertEncoder:
             inner = _gelu(hidden @ layer["intermediate.dense.weight"] + layer["intermediate.dense.bias"])
             outer = inner @ layer["output.dense.weight"] + layer["output.dense.bias"]
             hidden = self._norm(outer + hidden, layer, "output.LayerNorm")
+        hidden = hidden.reshape(*ids.shape, self.dimensions)
         pooled = (hidden * there[:, :, None]).sum(axis=1) / lengths[:, None]
         return np.asarray(pooled / np.linalg.norm(pooled, axis=1, keepdims=True), dtype=np.float32)
 
     def _attention(self, hidden: FloatArray, layer: Weights, unseen: FloatArray) -> FloatArray:
-        count, length, size = hidden.shape
+        count, length, size = len(unseen), unseen.shape[-1], hidden.shape[-1]
         width = size // self._heads
         mixed = (hidden @ layer["qkv.weight"] + layer["qkv.bias"]).reshape(count, length, 3, self._heads, width)
         query, key, value = mixed.transpose(2, 0, 3, 1, 4)
@@ -133,7 +136,7 @@ class BertEncoder:
         scores -= scores.max(axis=-1, keepdims=True)
         np.exp(scores, out=scores)
         scores /= scores.sum(axis=-1, keepdims=True)
-        return np.asarray((scores @ value).transpose(0, 2, 1, 3).reshape(count, length, size), dtype=np.float32)
+        return np.asarray((scores @ value).transpose(0, 2, 1, 3).reshape(hidden.shape), dtype=np.float32)
 
     def _norm(self, hidden: FloatArray, weights: Weights, name: str) -> FloatArray:
         centred = hidden - hidden.mean(axis=-1, keepdims=True)
