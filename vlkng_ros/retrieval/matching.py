@@ -290,7 +290,7 @@ class Matcher:
         if len(self._hidden):
             known = self._hidden[self._hidden < cut.slots]
             scores[known] = support[known] = 0
-        found = np.flatnonzero(scores)
+        found = np.flatnonzero(scores > 0)
         found = found[mask[found]] if mask is not None else found
         found = _top(found, scores, 4 * limit)
         if mask is None:

@@ -221,7 +221,7 @@ class _Around:
     def again(self, peak: int, floor: float) -> list[int]:
         """All frames near a peak that say so much, whenever it was."""
         if self._shown is None:
-            frames = np.flatnonzero(self._raw)
+            frames = np.flatnonzero(self._raw > 0)
             self._shown = frames, self._raw[frames], self._positions_m[frames, :2]
         frames, says, positions_m = self._shown
         clear = says >= floor
