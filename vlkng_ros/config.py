@@ -84,6 +84,16 @@ class MemoryConfig:
     keep_images_gb: float = _param(
         0.0, "drop the oldest images beyond this much; what was seen in them stays; 0 keeps all", unit="GB", low=0.0
     )
+    keep_observations_days: float = _param(
+        0.0,
+        "keep observations older than this in summary only: entities stay; 0 keeps all",
+        unit="days",
+        low=0.0,
+        high=1e5,
+    )
+    keep_observations: int = _param(
+        0, "keep the oldest observations beyond this many in summary only: entities stay; 0 keeps all", low=0
+    )
     image_width: int = _param(640, "width that keyframe images are reduced to", unit="px", low=64, high=4096)
     jpeg_quality: int = _param(85, "quality of kept keyframe images", low=10, high=100)
 

@@ -11,6 +11,7 @@ from vlkng_ros.errors import MemoryLockedError
 if TYPE_CHECKING:
     from vlkng_ros.memory import MemoryWriter
     from vlkng_ros.memory.image_retention import ImageLimits
+    from vlkng_ros.memory.observation_retention import ObservationLimits
 
 NS_PER_DAY = 86_400_000_000_000
 _PAUSE_S = 0.05
@@ -41,6 +42,7 @@ def open_writer(config: BuilderConfig, *, wait_s: float = 0.0) -> MemoryWriter:
                 associators=open_associators(config.association),
                 keep_images=config.memory.keep_images,
                 image_limits=_image_limits(config.memory),
+                observation_limits=_observation_limits(config.memory),
             )
         except MemoryLockedError:
             if time.monotonic() >= deadline:
@@ -53,4 +55,12 @@ def _image_limits(config: MemoryConfig) -> ImageLimits:
 
     return ImageLimits(
         round(config.keep_images_days * NS_PER_DAY) or None, round(config.keep_images_gb * 1_000_000_000) or None
+    )
+
+
+def _observation_limits(config: MemoryConfig) -> ObservationLimits:
+    from vlkng_ros.memory.observation_retention import ObservationLimits
+
+    return ObservationLimits(
+        round(config.keep_observations_days * NS_PER_DAY) or None, config.keep_observations or None
     )

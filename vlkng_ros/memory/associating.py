@@ -36,6 +36,11 @@ class LiveViews:
         self.load()
         store.on_reset.append(self.load)
 
+    @property
+    def associated(self) -> int:
+        """Number of the last description that every live view has associated; 0 where there are no views."""
+        return min((view.associated for _, view in self._live), default=0)
+
     def load(self) -> None:
         """Read the views anew."""
         for _, view in self._live:
@@ -74,9 +79,8 @@ class LiveViews:
     def _behind(self, described: int) -> list[int]:
         if not self._live:
             return []
-        since = min(view.associated for _, view in self._live)
         query = "SELECT id FROM keyframe WHERE described > ? AND described <= ? ORDER BY described"
-        return [row[0] for row in self._store.connection.execute(query, (since, described))]
+        return [row[0] for row in self._store.connection.execute(query, (self.associated, described))]
 
     def _associate(self, keyframe_id: int) -> None:
         store = self._store
@@ -108,7 +112,8 @@ class LiveViews:
         keyframe = self._store.keyframes.keyframes([keyframe_id])[0]
         query = "SELECT described, first_observation, visual_encoder FROM keyframe WHERE id = ?"
         described, first, encoder = self._store.connection.execute(query, (keyframe_id,)).fetchone()
-        return Scene(keyframe, self._store.keyframes.observations(keyframe_id), described, first, encoder or 0)
+        whole = described > self._store.head.summarised
+        return Scene(keyframe, self._store.keyframes.observations(keyframe_id), described, first, whole, encoder or 0)
 
     def _entities_in(self, keyframe_id: int) -> tuple[Entity, ...]:
         query = (

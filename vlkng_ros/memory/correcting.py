@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Mapping
 
 from vlkng_ros.errors import InvalidInputError, NotInMemoryError
+from vlkng_ros.memory.bases import BaseRows
 from vlkng_ros.memory.packing import pack_pose
 from vlkng_ros.memory.relocating import Relocator
 from vlkng_ros.memory.transactions import Store
@@ -27,6 +28,8 @@ def correct_poses(store: Store, corrections: Mapping[int, tuple[Pose, Pose | Non
         connection.execute(f"DELETE FROM {table}")
     connection.executemany("INSERT INTO corrected_keyframe VALUES (?)", [(number,) for number in sorted(corrections)])
     _check(store, corrections)
+    query = "SELECT k.id, k.base_pose FROM corrected_keyframe c JOIN keyframe k ON k.id = c.id"
+    before = dict(connection.execute(query))
     connection.executemany(
         "UPDATE keyframe SET base_pose = ?, camera_pose = ?, revision = ? WHERE id = ?",
         [
@@ -38,9 +41,11 @@ def correct_poses(store: Store, corrections: Mapping[int, tuple[Pose, Pose | Non
         "INSERT INTO corrected_observation SELECT o.id FROM corrected_keyframe c JOIN keyframe k ON k.id = c.id "
         "JOIN observation o ON o.id BETWEEN k.first_observation AND k.first_observation + k.observations - 1"
     )
-    affected = entities_with(connection, "corrected_observation", "corrected_keyframe")
-    Relocator(connection, store.catalogs, revision).relocate(affected)
-    return affected
+    affected = set(entities_with(connection, "corrected_observation", "corrected_keyframe"))
+    affected |= BaseRows(connection).move(before, "corrected_keyframe")
+    relocated = sorted(affected)
+    Relocator(connection, store.catalogs, revision).relocate(relocated)
+    return relocated
 
 
 def _check(store: Store, corrections: Mapping[int, tuple[Pose, Pose | None]]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from vlkng_ros.memory.bases import Base, BaseRows
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.fold import CHECKPOINT_EVERY, KINDS, Fact, Folded, Reach
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
@@ -138,6 +139,7 @@ class EntityRows:
         self._connection = connection
         self._catalogs = catalogs
         self._keyframes = keyframes
+        self._bases = BaseRows(connection)
         self._recent: dict[int, KnownEntity] = {}
 
     def decode(self, view: str, row: tuple[int, int, int, str, bytes, bytes, int]) -> KnownEntity:
@@ -187,13 +189,22 @@ class EntityRows:
         self._recent.clear()
 
     def as_of(self, known: KnownEntity, as_of_ns: int) -> KnownEntity | None:
-        """The entity as the keyframes up to a time made it; None where it was not seen by then."""
+        """The entity as the keyframes up to a time made it; None where it was not seen by then.
+
+        As of a time before its base ends, when it was seen is exact; labels and attributes are those of the
+        observations that are left, and its place is where the robot stood when it last saw it.
+        """
         now = known.folded
         if now.last_event_ns <= as_of_ns:
             return known
         if now.first_seen_ns > as_of_ns:
             return None
-        past = self._checkpoint(known.key, now.kind, as_of_ns)
+        base = self._bases.load(known.key)
+        if base is not None and as_of_ns < base.folded.last_event_ns:
+            return self._before_base_ends(known, base, as_of_ns)
+        past = self._checkpoint(known.key, as_of_ns)
+        if past is None:
+            past = Folded.unseen(now.kind) if base is None else base.folded
         for event in self._keyframes.events(known.key, past.last_observation_id):
             if event.keyframe.stamp_ns > as_of_ns:
                 if now.ordered:
@@ -206,12 +217,36 @@ class EntityRows:
             return None
         return self.known(known.key, known.entity_id, known.view, past, known.reach, known.revision)
 
-    def _checkpoint(self, key: int, kind: EntityKind, as_of_ns: int) -> Folded:
+    def _before_base_ends(self, known: KnownEntity, base: Base, as_of_ns: int) -> KnownEntity | None:
+        past, later = Folded.unseen(known.folded.kind), 0
+        for event in self._keyframes.events(known.key):
+            if not isinstance(event, Fact):
+                continue
+            after_base = event.observation_id > base.folded.last_observation_id
+            if after_base and known.folded.ordered:
+                break
+            if event.keyframe.stamp_ns <= as_of_ns:
+                past.add(event)
+                later += after_base
+        count, last = self._bases.seen_until(known.key, as_of_ns)
+        if not past.observation_count:
+            return None
+        past.observation_count = count + later
+        if last is not None:
+            seen = self._keyframes.seen(last)
+            if seen.keyframe.stamp_ns >= past.last_seen_ns:
+                past.last_seen_ns, past.last_keyframe_id = seen.keyframe.stamp_ns, last
+        seen = self._keyframes.seen(past.last_keyframe_id)
+        past.map = seen.map
+        past.stand_at(seen.keyframe.base_pose.position_m)
+        return self.known(known.key, known.entity_id, known.view, past, known.reach, known.revision)
+
+    def _checkpoint(self, key: int, as_of_ns: int) -> Folded | None:
         query = (
             "SELECT folded, place FROM entity_checkpoint WHERE entity = ? AND latest <= ? ORDER BY count DESC LIMIT 1"
         )
         row = self._connection.execute(query, (key, as_of_ns)).fetchone()
-        return Folded.unseen(kind) if row is None else Folded.from_stored(*row)
+        return None if row is None else Folded.from_stored(*row)
 
 
 def checkpoint_of(key: int, folded: Folded) -> Checkpoint | None:

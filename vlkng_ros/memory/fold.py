@@ -22,8 +22,8 @@ from vlkng_ros.memory.visibility import Presence, state_of
 from vlkng_ros.types import Detection, EntityKind, EntityState, Keyframe, PositionSource, Vec3
 
 KINDS = tuple(EntityKind)
-PLACE_FORMAT = f"{position.FORMAT} {visibility.FORMAT}"
-"""Of ``Folded.to_bytes``."""
+PLACE_FORMAT = f"{position.FORMAT} {visibility.FORMAT} reach 2"
+"""Of ``Folded.to_bytes`` and ``Reach``."""
 CHECKPOINT_EVERY = 32
 """Observations of an entity between two stored states of it."""
 _REACH = struct.Struct("<6d")
@@ -50,7 +50,7 @@ class Absence(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """The box around every place an entity was ever believed to be at, in its map."""
+    """The box around every place an entity was ever believed to be at or seen from, in its map."""
 
     low: Vec3
     high: Vec3
@@ -82,7 +82,7 @@ def grown(reach: Reach, map_before: int, after: Folded) -> Reach:
     """The reach after one more observation; ``map_before`` is 0 at the first."""
     if map_before not in (0, after.map):
         return EVERYWHERE
-    return reach.including(after.position_m)
+    return reach.including(after.position_m).including(after.seen_from_m)
 
 
 @dataclass(slots=True)
@@ -166,6 +166,11 @@ class Folded:
             self.map, self.place, self.presence = fact.map, PositionState.empty(), Presence.empty()
         self.place = self.place.updated(fact.keyframe, fact.detection, fact.camera)
         self.presence = self.presence.seen(fact.camera, self.place)
+
+    def stand_at(self, robot_m: Vec3) -> None:
+        """Know no more of its place than where the robot stood when it saw it."""
+        self.place = PositionState(robot_m, None, None, None, 0, 0, self.observation_count)
+        self.presence = Presence.empty()
 
     def overlook(self, absence: Absence) -> None:
         """The part of ``miss`` that depends on poses."""

@@ -8,11 +8,13 @@ was counted, by hash, so that no id is ever given twice.
 from __future__ import annotations
 
 from vlkng_ros.memory.anchors import forget_anchors
+from vlkng_ros.memory.bases import BaseRows
 from vlkng_ros.memory.correcting import entities_with
 from vlkng_ros.memory.refolding import Refolder
 from vlkng_ros.memory.relations import drop_relations
 from vlkng_ros.memory.rows import ForgetSummary
 from vlkng_ros.memory.selecting import (
+    GONE_BASE,
     GONE_KEYFRAME,
     GONE_OBSERVATION,
     LOST_TERM,
@@ -30,12 +32,12 @@ KEYFRAME, ENTITY, TEXT, RELATION, SPAN = range(5)
 """Kinds of ``tombstone``."""
 
 _GONE = f"(SELECT id FROM {GONE_OBSERVATION})"
-_TEXT_USES = (
+TEXT_USES = (
     "SELECT label FROM observation",
     "SELECT region FROM observation WHERE region IS NOT NULL",
     "SELECT text FROM keyframe_text",
 )
-_TERM_USES = (
+TERM_USES = (
     "SELECT attributes FROM observation WHERE attributes IS NOT NULL",
     "SELECT local_id FROM observation WHERE local_id IS NOT NULL",
     "SELECT predicate FROM relation_fact",
@@ -65,7 +67,8 @@ class Forgetting:
             NotInMemoryError: it names a view, entity or map that is not there.
         """
         self._selector.select()
-        losing = entities_with(self._connection, GONE_OBSERVATION, GONE_KEYFRAME)
+        without_base = {row[0] for row in self._connection.execute(f"SELECT id FROM {GONE_BASE}")}
+        losing = sorted({*entities_with(self._connection, GONE_OBSERVATION, GONE_KEYFRAME), *without_base})
         labels = {key: labels_of(self._connection, key) for key in losing}
         self._note_strings()
         observations = self._delete_observations()
@@ -73,6 +76,9 @@ class Forgetting:
         chosen = self._selection
         if chosen.label is None and not chosen.entity_ids:
             forget_anchors(self._connection, chosen.since_ns, chosen.until_ns)
+        bases = BaseRows(self._connection)
+        for key in without_base:
+            bases.drop(key)
         gone = set(self._refolder.refold(losing))
         self._refolder.reweigh(key for key in losing if key not in gone)
         touched = [row[0] for row in self._connection.execute(f"SELECT id FROM {TOUCHED_KEYFRAME}")]
@@ -149,7 +155,7 @@ class Forgetting:
 
     def _delete_strings(self) -> int:
         execute = self._connection.execute
-        for table, uses in ((LOST_TEXT, _TEXT_USES), (LOST_TERM, _TERM_USES)):
+        for table, uses in ((LOST_TEXT, TEXT_USES), (LOST_TERM, TERM_USES)):
             for use in uses:
                 execute(f"DELETE FROM {table} WHERE id IN ({use})")
         execute(f"DELETE FROM term WHERE id IN (SELECT id FROM {LOST_TERM})")

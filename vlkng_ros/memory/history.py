@@ -38,6 +38,19 @@ class HistoryRows:
             for stamp, keyframe_id, observation_id, label, region, attributes in reversed(rows)
         ]
 
+    def summarised(self, key: int, since_ns: int | None, as_of_ns: int | None, description: str) -> list[Sighting]:
+        """Sightings of one entity whose observations are not kept any more (0 is their id), oldest first."""
+        query = (
+            "SELECT k.stamp, k.id FROM base_keyframe b JOIN keyframe k ON k.id = b.keyframe "
+            "WHERE b.entity = ? AND b.seen AND k.stamp BETWEEN ? AND ? AND NOT EXISTS "
+            "(SELECT 1 FROM assignment a WHERE a.entity = b.entity AND a.observation "
+            "BETWEEN k.first_observation AND k.first_observation + k.observations - 1) ORDER BY k.stamp, k.id"
+        )
+        low = -_EVER if since_ns is None else since_ns
+        high = _EVER if as_of_ns is None else as_of_ns
+        rows = self._connection.execute(query, (key, low, high))
+        return [Sighting(stamp, number, 0, description) for stamp, number in rows]
+
     def _description(self, label: str, region: str | None, attributes: int | None) -> str:
         words = region or label
         if attributes is None:

@@ -155,8 +155,11 @@ class KeyframeRows:
             if seen.camera is not None:
                 yield Absence(before, seen.keyframe, seen.camera)
 
-    def seen(self, number: int, revision: int) -> Seen:
-        """A keyframe with its camera and map, decoded once as long as its revision stays."""
+    def seen(self, number: int, revision: int | None = None) -> Seen:
+        """A keyframe with its camera and map, decoded once as long as its revision, looked up if need be, stays."""
+        if revision is None:
+            query = "SELECT revision FROM keyframe WHERE id = ?"
+            (revision,) = self._connection.execute(query, (number,)).fetchone()
         seen = self._recent.get(number)
         if seen is None or seen.keyframe.revision != revision:
             row = self._connection.execute(f"SELECT {KEYFRAME} FROM keyframe k WHERE k.id = ?", (number,)).fetchone()

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from vlkng_ros.memory.bases import BaseRows
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.entities import Checkpoint, EntityRows, EntityWriter, checkpoint_of
 from vlkng_ros.memory.fold import KINDS, NOWHERE, Absence, Folded, grown
@@ -24,17 +25,19 @@ class Refolder:
         self._keyframes = keyframes
         self._rows = EntityRows(connection, catalogs, keyframes)
         self._writer = EntityWriter(connection)
+        self._bases = BaseRows(connection)
         self._revision = revision
 
     def refold(self, keys: Iterable[int]) -> list[int]:
-        """Derive these entities anew; returns those that no observation is left of: the caller deletes them."""
+        """Derive these entities anew from their bases; the caller deletes those returned, of which nothing is left."""
         return [key for key in keys if not self._refold(key)]
 
     def _refold(self, key: int) -> bool:
         (kind,) = self._connection.execute("SELECT kind FROM entity WHERE id = ?", (key,)).fetchone()
-        folded, reach = Folded.unseen(KINDS[kind]), NOWHERE
+        base = self._bases.load(key)
+        folded, reach = (Folded.unseen(KINDS[kind]), NOWHERE) if base is None else base
         checkpoints: list[Checkpoint] = []
-        for event in self._keyframes.events(key):
+        for event in self._keyframes.events(key, folded.last_observation_id):
             if isinstance(event, Absence):
                 folded.miss(event)
                 continue

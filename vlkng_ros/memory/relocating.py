@@ -19,6 +19,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from vlkng_ros.memory.bases import Base, BaseRows
 from vlkng_ros.memory.bearing import camera_view
 from vlkng_ros.memory.catalogs import Camera, Catalogs
 from vlkng_ros.memory.fold import CHECKPOINT_EVERY, KINDS, NOWHERE, PLACE_FORMAT, Absence, Fact, Folded, grown
@@ -63,6 +64,8 @@ class Batch:
     """By entity, in order: id, box, depth, keyframe."""
     absences: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     """By entity, in order: the first observation id of the keyframe, and the keyframe."""
+    bases: dict[int, tuple[str, bytes, bytes]] = field(default_factory=dict)
+    """By entity, where it has one: what its observations are folded onto, packed."""
     keyframes: dict[int, StoredKeyframe] = field(default_factory=dict)
     cameras: dict[int, Camera] = field(default_factory=dict)
 
@@ -84,8 +87,10 @@ def derive(batch: Batch) -> Places:
     for key, rows in batch.observations.items():
         # Neither kind nor labels nor times depend on poses, so they are neither read nor written.
         folded, reach, missed = Folded.unseen(KINDS[0]), NOWHERE, 0
+        if key in batch.bases:
+            folded, reach = Base.from_stored(*batch.bases[key])
         absences = _absences_of(batch, key, keyframes)
-        for count, (number, box, depth, keyframe) in enumerate(rows, start=1):
+        for count, (number, box, depth, keyframe) in enumerate(rows, start=folded.observation_count + 1):
             while missed < len(absences) and absences[missed].before_observation_id <= number:
                 if count > 1:
                     folded.overlook(absences[missed])
@@ -119,6 +124,7 @@ def bring_up_to_date(store: Store) -> None:
     if keys:
         logger.info("%s: deriving the places of %d entities anew for this version", store.path, len(keys))
     with store.operation() as head:
+        BaseRows(store.connection).locate_anew()
         Relocator(store.connection, store.catalogs, head.revision).relocate(keys)
         head.place_format = PLACE_FORMAT
 
@@ -174,20 +180,26 @@ class Relocator:
         )
         for key, before, keyframe in self._connection.execute(query):
             absences.setdefault(key, []).append((before, keyframe))
+        query = "SELECT r.id, b.folded, b.place, b.reach FROM relocated r JOIN entity_base b ON b.entity = r.id"
+        bases = {key: (folded, place, reach) for key, folded, place, reach in self._connection.execute(query)}
         query = (
-            "SELECT a.entity, o.id, o.box, o.depth, o.keyframe FROM relocated r "
-            "JOIN assignment a ON a.entity = r.id JOIN observation o ON o.id = a.observation "
-            "ORDER BY a.entity, a.observation"
+            "SELECT r.id, o.id, o.box, o.depth, o.keyframe FROM relocated r "
+            "LEFT JOIN entity_base b ON b.entity = r.id "
+            "LEFT JOIN assignment a ON a.entity = r.id AND a.observation > IFNULL(b.last_observation, 0) "
+            "LEFT JOIN observation o ON o.id = a.observation ORDER BY r.id, a.observation"
         )
         batch, held = Batch(), 0
         for key, rows in itertools.groupby(self._connection.execute(query), _first):
-            found = batch.observations[key] = [row[1:] for row in rows]
+            # An entity whose observations are all in its base has one row, of nothing.
+            found = batch.observations[key] = [row[1:] for row in rows if row[1] is not None]
+            if key in bases:
+                batch.bases[key] = bases[key]
             if key in absences:
                 batch.absences[key] = absences[key]
             for keyframe in (*(row[3] for row in found), *(row[1] for row in absences.get(key, ()))):
                 if keyframe not in batch.keyframes:
                     batch.keyframes[keyframe] = self._stored(keyframe, batch.cameras)
-            held += len(found)
+            held += len(found) + 1
             if held >= BATCH:
                 yield batch
                 batch, held = Batch(), 0

@@ -163,10 +163,23 @@ CREATE TABLE anchor (
 ) WITHOUT ROWID
 """
 
+_BASES = """
+CREATE TABLE entity_base (
+    entity INTEGER PRIMARY KEY, keyframe INTEGER NOT NULL, last_observation INTEGER NOT NULL,
+    folded TEXT NOT NULL, place BLOB NOT NULL, reach BLOB NOT NULL
+);
+CREATE INDEX entity_base_by_keyframe ON entity_base (keyframe);
+CREATE TABLE base_keyframe (
+    entity INTEGER NOT NULL, keyframe INTEGER NOT NULL, seen INTEGER NOT NULL, PRIMARY KEY (entity, keyframe)
+) WITHOUT ROWID;
+ALTER TABLE head ADD COLUMN summarised INTEGER NOT NULL DEFAULT 0
+"""
+
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("observations and views", _FIRST),
     ("what captions tell", _TOLD),
     ("anchors in the pose graph", _ANCHORS),
+    ("entities without their observations", _BASES),
 )
 """``(name, SQL)``, applied in order and only ever appended to; the file's ``user_version`` is how many it has had."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from vlkng_ros.errors import InvalidInputError, NotInMemoryError
+from vlkng_ros.memory.bases import BaseRows
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.entities import EntityRows
 from vlkng_ros.memory.fold import Folded
@@ -16,9 +17,10 @@ from vlkng_ros.memory.packing import position_of
 from vlkng_ros.types import PositionSource
 
 GONE_KEYFRAME, GONE_OBSERVATION, TOUCHED_KEYFRAME = "gone_keyframe", "gone_observation", "touched_keyframe"
-LOST_TEXT, LOST_TERM = "lost_text", "lost_term"
-TABLES = (GONE_KEYFRAME, GONE_OBSERVATION, TOUCHED_KEYFRAME, LOST_TEXT, LOST_TERM)
-"""Temporary tables of ids, in memory: what goes, the keyframes that lose something, strings that may be unused then."""
+GONE_BASE, LOST_TEXT, LOST_TERM = "gone_base", "lost_text", "lost_term"
+TABLES = (GONE_KEYFRAME, GONE_OBSERVATION, TOUCHED_KEYFRAME, GONE_BASE, LOST_TEXT, LOST_TERM)
+"""Temporary tables of ids, in memory: what goes, the keyframes that lose something, the entities that lose their base,
+strings that may be unused then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class Selector:
         self._connection = connection
         self._catalogs = catalogs
         self._entities = EntityRows(connection, catalogs, keyframes)
+        self._bases = BaseRows(connection)
         self._selection = selection
 
     def select(self) -> None:
@@ -78,6 +81,7 @@ class Selector:
         else:
             self._select_things()
         self._note_touched()
+        self._add_bases_of_lost()
 
     def _select_keyframes(self) -> None:
         """Time and area alone: whole keyframes, and what is known to stand in the area."""
@@ -86,7 +90,10 @@ class Selector:
             f"INSERT INTO {GONE_OBSERVATION} SELECT o.id FROM {GONE_KEYFRAME} g JOIN keyframe k ON k.id = g.id "
             "JOIN observation o ON o.id BETWEEN k.first_observation AND k.first_observation + k.observations - 1"
         )
-        self._add_observations(self._observations_of(self._standing_in_area()), self._keyframes_in_time())
+        standing, in_time = self._standing_in_area(), self._keyframes_in_time()
+        self._add_observations(self._observations_of(standing), in_time)
+        self._fill(GONE_BASE, self._bases.holding(GONE_KEYFRAME))
+        self._add_bases(standing, in_time)
 
     def _select_things(self) -> None:
         """Labels and entities: their observations, the sentences that mention them, the images that show them."""
@@ -95,11 +102,13 @@ class Selector:
         for key in self._named_entities():
             words.update(normal_form(label) for label in labels_of(self._connection, key))
             self._add_observations(self._observations_of([key]), within)
+            self._add_bases_like(key, within)
         self._note_touched()
         self._drop_mentions(words, set(self._ids(f"SELECT id FROM {TOUCHED_KEYFRAME}")))
         if self._selection.label is not None:
             called = {normal_form(self._selection.label)}
             self._add_observations(self._observations_called(called), within)
+            self._add_bases(self._entities_called(called), within)
             self._drop_mentions(called, within)
 
     def _note_touched(self) -> None:
@@ -190,7 +199,42 @@ class Selector:
         wanted = set(labels)
         return {number for number, label in self._connection.execute(query) if label in wanted}
 
+    def _entities_called(self, words: set[str]) -> list[int]:
+        """Entities of any view that were ever given one of these labels."""
+        query = "SELECT l.entity, t.text FROM entity_label l JOIN text t ON t.id = l.label"
+        return [key for key, label in self._connection.execute(query) if normal_form(label) in words]
+
     # ------------------------------------------------------------------------------------------------- filling in
+
+    def _add_bases(self, keys: Iterable[int], within: set[int]) -> None:
+        """What is summed up of these entities in these keyframes cannot be told apart from the rest of their base.
+
+        So all of the base goes, and so do the images of those keyframes.
+        """
+        query = "SELECT keyframe FROM base_keyframe WHERE entity = ? AND seen"
+        for key in keys:
+            shown = {row[0] for row in self._connection.execute(query, (key,))} & within
+            if shown:
+                self._fill(GONE_BASE, [key])
+                self._fill(TOUCHED_KEYFRAME, shown)
+
+    def _add_bases_like(self, key: int, within: set[int]) -> None:
+        """The base of an entity, and those that other views may have made of the same observations."""
+        query = (
+            "SELECT DISTINCT b.entity FROM base_keyframe mine JOIN base_keyframe b ON b.keyframe = mine.keyframe "
+            "AND b.seen WHERE mine.entity = ? AND mine.seen AND b.entity IN "
+            "(SELECT entity FROM entity_label WHERE label IN (SELECT label FROM entity_label WHERE entity = ?)) AND "
+            "(b.entity = ? OR (SELECT view FROM entity WHERE id = b.entity) <> (SELECT view FROM entity WHERE id = ?))"
+        )
+        self._add_bases([row[0] for row in self._connection.execute(query, (key, key, key, key))], within)
+
+    def _add_bases_of_lost(self) -> None:
+        """Bases that have taken in an observation that goes."""
+        self._connection.execute(
+            f"INSERT OR IGNORE INTO {GONE_BASE} SELECT a.entity FROM view v JOIN {GONE_OBSERVATION} o "
+            "JOIN assignment a ON a.view = v.id AND a.observation = o.id "
+            "JOIN entity_base b ON b.entity = a.entity AND b.last_observation >= o.id"
+        )
 
     def _add_observations(self, observations: Iterable[int], within: set[int]) -> None:
         query = "SELECT keyframe FROM observation WHERE id = ?"

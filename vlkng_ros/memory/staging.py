@@ -34,6 +34,8 @@ class Scene:
     described: int
     """Number of its description: the order of association."""
     first_observation: int
+    whole: bool
+    """Whether all that was seen in it is still there, so that what is not was not seen."""
     visual_encoder: int
     """Term of what made the detections' embeddings; 0 where nothing did."""
 
@@ -107,7 +109,8 @@ class Stager:
             ],
         )
         self._writer.add_checkpoints(checkpoints)
-        self._miss(scene, taken)
+        if scene.whole:
+            self._miss(scene, taken)
         store = "INSERT INTO entity_counter VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET used = excluded.used"
         used = self._staged.used.items()
         self._connection.executemany(store, [(self._view.number, hash_, number) for hash_, number in used])

@@ -40,6 +40,8 @@ class Head:
     observations: int
     encoder: int | None
     place_format: str
+    summarised: int
+    """Number of the last description whose observations are kept in summary only."""
 
 
 _COLUMNS = tuple(item.name for item in dataclasses.fields(Head))

@@ -97,7 +97,10 @@ class ViewReader(Reading):
         as_of_ns: int | None = None,
         limit: int | None = None,
     ) -> list[Sighting]:
-        """An entity's history within a window, oldest first; with ``limit``, its newest entries."""
+        """An entity's history within a window, oldest first; with ``limit``, its newest entries.
+
+        Of a time whose observations are not kept, those that are left: ``history`` counts the others too.
+        """
         with self._reading():
             key = self._known(view, entity_id, None).key
             return self._history.sightings(key, since_ns, as_of_ns, limit)
@@ -106,7 +109,12 @@ class ViewReader(Reading):
         self, view: str, entity_id: str, since_ns: int | None = None, as_of_ns: int | None = None, at_most: int = 100
     ) -> History:
         """``sightings`` in at most ``at_most`` entries (3 or more): first, last and the count are never lost."""
-        return summarise(self.sightings(view, entity_id, since_ns, as_of_ns), at_most)
+        with self._reading():
+            known = self._known(view, entity_id, None)
+            then = known if as_of_ns is None else self._entity_rows.as_of(known, as_of_ns)
+            told = self._history.sightings(known.key, since_ns, as_of_ns, None)
+            counted = self._history.summarised(known.key, since_ns, as_of_ns, "" if then is None else then.label)
+        return summarise(sorted([*told, *counted], key=lambda s: (s.stamp_ns, s.keyframe_id)), at_most)
 
     def relations(self, view: str, entity_id: str, as_of_ns: int | None = None) -> list[Relation]:
         """Edges from and to an entity, in the order in which they were first seen."""

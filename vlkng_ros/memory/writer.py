@@ -17,6 +17,7 @@ from vlkng_ros.memory.database import check_file, explained, open_for_writing
 from vlkng_ros.memory.forgetting import Forgetting
 from vlkng_ros.memory.image_retention import NO_LIMITS, ImageLimits, ImageRetention
 from vlkng_ros.memory.lock import WriterLock
+from vlkng_ros.memory.observation_retention import KEEP_ALL, ObservationLimits, ObservationRetention
 from vlkng_ros.memory.packing import pack_pose
 from vlkng_ros.memory.relocating import bring_up_to_date
 from vlkng_ros.memory.rows import ForgetSummary
@@ -44,6 +45,7 @@ class MemoryWriter:
         associators: Sequence[Associator],
         keep_images: bool,
         image_limits: ImageLimits,
+        observation_limits: ObservationLimits,
     ) -> None:
         self.path = store.path
         self._store = store
@@ -55,6 +57,7 @@ class MemoryWriter:
         self._views = LiveViews(store, associators)
         self._views.catch_up()
         self._images = ImageRetention(store, image_limits)
+        self._observations = ObservationRetention(store, self._views, observation_limits)
 
     @classmethod
     def open(
@@ -65,6 +68,7 @@ class MemoryWriter:
         associators: Sequence[Associator] = (),
         keep_images: bool = True,
         image_limits: ImageLimits = NO_LIMITS,
+        observation_limits: ObservationLimits = KEEP_ALL,
     ) -> MemoryWriter:
         """Open a memory for writing, make it where there is none, and finish what a crash left unfinished.
 
@@ -74,6 +78,7 @@ class MemoryWriter:
             associators: what writes each its view live.
             keep_images: whether ``add_keyframe`` keeps the JPEG it is handed.
             image_limits: how long and how many of them.
+            observation_limits: how long and how many observations are kept one by one.
 
         Raises:
             MemoryLockedError: another process writes to it.
@@ -92,7 +97,8 @@ class MemoryWriter:
             connection = open_for_writing(file)
             try:
                 with explained(file):
-                    return cls(Store(file, connection, encoder), lock, associators, keep_images, image_limits)
+                    store = Store(file, connection, encoder)
+                    return cls(store, lock, associators, keep_images, image_limits, observation_limits)
             except BaseException:
                 connection.close()
                 raise
@@ -147,6 +153,7 @@ class MemoryWriter:
             keyframe = store.keyframes.keyframes([head.keyframe])[0]
         if image is not None:
             self._images.added(len(image), capture.stamp_ns)
+        self._observations.added(capture.stamp_ns)
         return keyframe
 
     def add_perception(self, keyframe_id: int, perception: Perception) -> tuple[Observation, ...]:
@@ -314,6 +321,19 @@ class MemoryWriter:
         """
         with self._store.using():
             return self._images.drop(older_than_ns, keep_bytes)
+
+    def summarise(self, *, older_than_ns: int | None = None, keep: int | None = None) -> int:
+        """Keep old observations in summary only; returns of how many keyframes.
+
+        What every live view has associated goes, in the order in which it was described, up to the first keyframe
+        that is to stay. Entities stay as they are, with their counts, labels, attributes, times, places and edges; so
+        do keyframes with poses, and the observations that show each entity first, last and last by each of its labels.
+
+        Args:
+            older_than_ns: those of keyframes before this time.
+            keep: as many more as it takes for no more than these to be left.
+        """
+        return self._observations.summarise(older_than_ns, keep)
 
     def embed_missing(self, limit: int = 1_000) -> int:
         """Embed texts that have no vector by this writer's encoder, oldest first; returns how many were.

@@ -44,6 +44,9 @@ class AnySequence(RuleBasedStateMachine):
         self.last_ids = [0, 0]
         self.ever: dict[str, set[str]] = {view: set() for view in VIEWS}
         self.gone: dict[str, set[str]] = {view: set() for view in VIEWS}
+        self.summed: dict[str, dict[str, set[int]]] = {view: {} for view in VIEWS}
+        """Observations that are kept in summary only, by the entity that counts them."""
+        self.frame_of: dict[int, int] = {}
         self.followed: dict[str, dict[str, Told]] = {view: {} for view in VIEWS}
 
     @initialize()
@@ -76,6 +79,7 @@ class AnySequence(RuleBasedStateMachine):
         assert all(o.observation_id > self.last_ids[1] for o in observations)
         self.last_ids[1] = max([self.last_ids[1], *(o.observation_id for o in observations)])
         self.described[number] = [o.observation_id for o in observations]
+        self.frame_of.update(dict.fromkeys(self.described[number], number))
         self.labels.update({o.observation_id: o.detection.label for o in observations})
         if associate:
             self.writer.associate(number)
@@ -95,6 +99,63 @@ class AnySequence(RuleBasedStateMachine):
         poses = {n: (Pose.planar("map", place[0] / 3, place[1] / 3), None) for n in numbers}
         assert self.writer.correct_poses(poses) == len(numbers)
 
+    @precondition(lambda self: self.associated)
+    @rule(older=st.one_of(st.none(), st.integers(1, 12)), keep=st.one_of(st.none(), st.integers(0, 6)))
+    def summarise(self, older: int | None, keep: int | None) -> None:
+        times = [None, *(i * SECOND for i in range(0, 13, 3))]
+        with MemoryReader.open(self.path) as reader:
+            owners = {v: self.owners(reader, v) for v in reader.views()}
+            before = [self.counted(reader, v, t) for v in reader.views() for t in times]
+            whole = {v: {n: (e.entity, e.relations) for n, e in told(reader, v).items()} for v in reader.views()}
+        self.writer.summarise(older_than_ns=None if older is None else older * SECOND, keep=keep)
+        with MemoryReader.open(self.path) as reader:
+            assert [self.counted(reader, v, t) for v in reader.views() for t in times] == before
+            for view in reader.views():
+                after = {n: (e.entity, e.relations) for n, e in told(reader, view).items()}
+                assert after == whole[view]
+                for entity in reader.entities(view):
+                    left = {s.keyframe_id for s in reader.sightings(view, entity.entity_id)}
+                    assert {entity.first_keyframe_id, entity.last_keyframe_id} <= left
+            left = {o.observation_id for number in self.described for o in reader.observations(number)}
+        lost = {o for ids in self.described.values() for o in ids} - left
+        assert lost <= self.associated
+        if keep == 0:
+            assert len(left - self.associated) + self.kept_at_most(owners) >= len(left)
+        self.lose(list(lost))
+        for view, owner in owners.items():
+            for o in lost:
+                self.summed[view].setdefault(owner[o], set()).add(o)
+
+    def owners(self, reader: MemoryReader, view: str) -> dict[int, str]:
+        named = (reader.entities_in(view, number) for number in self.described)
+        return {o: name for found in named for o, name in found.items()}
+
+    def kept_at_most(self, owners: dict[str, dict[int, str]]) -> int:
+        return sum(3 * len({(name, self.labels[o]) for o, name in owner.items()}) for owner in owners.values())
+
+    def counted(self, reader: MemoryReader, view: str, at: int | None) -> list[tuple[object, ...]]:
+        found = []
+        for e in reader.entities(view, at):
+            history = reader.history(view, e.entity_id, as_of_ns=at)
+            assert history.count == e.observation_count
+            assert (history.entries[0].first_ns, history.entries[-1].last_ns) == (e.first_seen_ns, e.last_seen_ns)
+            found.append((e.entity_id, e.observation_count, e.first_seen_ns, e.last_seen_ns, e.first_keyframe_id))
+        return found
+
+    def lose_summed(self, selected: set[int], named: tuple[str, str] | None = None) -> None:
+        """What was summed up with what was forgotten is gone with it, and nothing else is."""
+        with MemoryReader.open(self.path) as reader:
+            for view in reader.views():
+                counts = {e.entity_id: e.observation_count for e in reader.entities(view)}
+                for name, summed in list(self.summed[view].items()):
+                    left = len(reader.sightings(view, name)) if name in counts else 0
+                    kept = counts.get(name, 0) == left + len(summed)
+                    assert kept or counts.get(name, 0) == left
+                    if summed & selected or (view, name) == named:
+                        assert not kept
+                    if not kept:
+                        del self.summed[view][name]
+
     @rule(label=st.sampled_from(("cups", "chair", "zebra")), since=st.one_of(st.none(), st.integers(0, 8)))
     def forget_label(self, label: str, since: int | None) -> None:
         start = None if since is None else since * SECOND
@@ -108,6 +169,15 @@ class AnySequence(RuleBasedStateMachine):
         ]
         assert summary.observations == len(lost)
         self.lose(lost)
+        self.lose_summed(
+            {
+                o
+                for o, number in self.frame_of.items()
+                if number in self.frames
+                and (start is None or self.frames[number].stamp_ns >= start)
+                and normal_form(self.labels[o]) == normal_form(label)
+            }
+        )
 
     @rule(since=st.integers(0, 8), length=st.integers(0, 2))
     def forget_time(self, since: int, length: int) -> None:
@@ -118,6 +188,7 @@ class AnySequence(RuleBasedStateMachine):
         self.lose([o for n in lost for o in self.described.pop(n, [])])
         for number in lost:
             del self.frames[number]
+        self.lose_summed({o for o, number in self.frame_of.items() if number in lost})
 
     @rule(data=st.data(), view=st.sampled_from(VIEWS))
     def forget_entity(self, data: st.DataObject, view: str) -> None:
@@ -131,6 +202,7 @@ class AnySequence(RuleBasedStateMachine):
         assert summary.observations == len(lost)
         assert summary.entities[view] >= 1
         self.lose(lost)
+        self.lose_summed(self.summed[view].get(chosen, set()), (view, chosen))
 
     def lose(self, observations: list[int]) -> None:
         for number, ids in self.described.items():
@@ -161,13 +233,13 @@ class AnySequence(RuleBasedStateMachine):
                 assert (reader.image(keyframe.keyframe_id) is not None) == keyframe.has_image
             for view in reader.views():
                 entities = list(reader.entities(view))
-                assert sum(e.observation_count for e in entities) == len(self.associated)
+                summed = [o for ids in self.summed[view].values() for o in ids]
+                counted = [*self.associated, *summed]
+                assert sum(e.observation_count for e in entities) == len(counted)
                 seen = [s for e in entities for s in reader.sightings(view, e.entity_id)]
                 assert {s.observation_id for s in seen} == self.associated
                 assert len(seen) == len(self.associated)
-                assert sum((Counter(e.labels) for e in entities), Counter()) == Counter(
-                    self.labels[o] for o in self.associated
-                )
+                assert sum((Counter(e.labels) for e in entities), Counter()) == Counter(self.labels[o] for o in counted)
                 now = {e.entity_id for e in entities}
                 self.gone[view] |= self.ever[view] - now
                 self.ever[view] |= now
