@@ -11,7 +11,7 @@ from vlkng_ros.answering.keyframes import Ranked, load_ranked
 from vlkng_ros.answering.language_model import Chat
 from vlkng_ros.answering.model_answers import EXTRACTIVE, Asked, ModelAnswers, Worked
 from vlkng_ros.answering.rewriting import Rewriter
-from vlkng_ros.answering.wording import worded
+from vlkng_ros.answering.wording import clock, worded
 from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ConfigError, QuestionError
 from vlkng_ros.memory import MemoryReader
@@ -146,8 +146,17 @@ class MemoryQuery:
             )
         watch.lap("keyframes")
         answer = self._answer(query, worked, ranked, as_of_ns, preset)
+        answer = self._with_notice(answer, int(scene.stamps_ns[-1]) if len(scene) else as_of_ns)
         watch.lap("answer")
         return dataclasses.replace(answer, timings_ms=watch.total())
+
+    def _with_notice(self, answer: Answer, until_ns: int) -> Answer:
+        """The answer, with word of it where all that was asked about is from before observations are kept."""
+        summarised_ns = self._reader.summarised_until_ns
+        if summarised_ns is None or until_ns > summarised_ns:
+            return answer
+        notice = f"Of what was seen up to {clock(summarised_ns)} only a summary is kept."
+        return dataclasses.replace(answer, message=f"{answer.message} {notice}".lstrip())
 
     def _within(self, query: Query, whole: Scene, as_of_ns: int) -> Scene:
         """The scene narrowed to the times that the question names."""

@@ -56,6 +56,7 @@ def describe(reader: MemoryReader, path: Path, top: int) -> dict[str, Any]:
         "texts": stats.texts,
         "oldest_ns": stats.oldest_ns,
         "newest_ns": stats.newest_ns,
+        "summarised_until_ns": stats.summarised_until_ns,
         "bounds_m": stats.bounds_m,
         "sessions": [
             {"session_id": one.session_id, "robot": one.robot, "map_id": one.map_id, "frame_id": one.frame_id}
@@ -131,7 +132,7 @@ def _print(report: dict[str, Any]) -> None:
         ("area", _area(report)),
         ("places", _places(report)),
         ("sessions", f"{len(report['sessions'])}: {_sessions(report)}" if report["sessions"] else "none"),
-        ("observations", f"{report['observations']}, in {counted(report['texts'], 'text')}"),
+        ("observations", f"{report['observations']}, in {counted(report['texts'], 'text')}{_summarised(report)}"),
         *((f"view {name}", _view(report, name)) for name in report["views"]),
         ("top labels", ", ".join(f"{label} {count}" for label, count in report["top_labels"].items()) or "none"),
         ("text encoder", report["encoder"] or "none: words are compared as words"),
@@ -148,6 +149,11 @@ def _time(report: dict[str, Any]) -> str:
     if oldest_ns is None:
         return "none"
     return f"{moment(oldest_ns)} to {moment(newest_ns)} ({duration(newest_ns - oldest_ns)})"
+
+
+def _summarised(report: dict[str, Any]) -> str:
+    until_ns = report["summarised_until_ns"]
+    return "" if until_ns is None else f"; older ones, up to {moment(until_ns)}, in summary only"
 
 
 def _area(report: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from vlkng_ros.errors import InvalidInputError, MemoryFileError
 from vlkng_ros.memory.associating import LiveViews
@@ -51,6 +52,14 @@ class ObservationLimits:
 
 
 KEEP_ALL = ObservationLimits()
+
+
+class _Old(NamedTuple):
+    """A keyframe to sum up."""
+
+    keyframe_id: int
+    described: int
+    stamp_ns: int
 
 
 class ObservationRetention:
@@ -99,14 +108,16 @@ class ObservationRetention:
         if chosen:
             with store.operation() as head:
                 summing = _Summing(store, head.revision)
-                head.observations -= summing.run([number for number, _ in chosen])
-                head.summarised = chosen[-1][1]
+                head.observations -= summing.run([one.keyframe_id for one in chosen])
+                head.summarised = chosen[-1].described
+                before = () if head.summarised_ns is None else (head.summarised_ns,)
+                head.summarised_ns = max(*before, *(one.stamp_ns for one in chosen), chosen[0].stamp_ns)
             # Only what was looked up may name what is gone: where entities are has not changed.
             store.keyframes.clear()
         return len(chosen)
 
-    def _chosen(self, older_than_ns: int | None, keep: int | None) -> list[tuple[int, int]]:
-        """Keyframes to sum up next, with the numbers of their descriptions: no more than ``AT_ONCE``."""
+    def _chosen(self, older_than_ns: int | None, keep: int | None) -> list[_Old]:
+        """Keyframes to sum up next: no more than ``AT_ONCE``."""
         execute, since = self._store.connection.execute, self._store.head.summarised
         query = (
             "SELECT id, described, stamp, first_observation, observations FROM keyframe "
@@ -116,12 +127,12 @@ class ObservationRetention:
         left = 0
         if rows and keep is not None:
             (left,) = execute("SELECT COUNT(*) FROM observation WHERE id >= ?", (rows[0][3],)).fetchone()
-        chosen: list[tuple[int, int]] = []
+        chosen: list[_Old] = []
         for number, described, stamp, first, count in rows:
             too_old = older_than_ns is not None and stamp < older_than_ns
             if not too_old and (keep is None or left <= keep):
                 break
-            chosen.append((number, described))
+            chosen.append(_Old(number, described, stamp))
             if keep is not None:
                 query = "SELECT COUNT(*) FROM observation WHERE id BETWEEN ? AND ?"
                 left -= execute(query, (first, first + count - 1)).fetchone()[0]

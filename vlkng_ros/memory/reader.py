@@ -113,7 +113,15 @@ class MemoryReader(ViewReader):
                 bytes=self.path.stat().st_size + (wal.stat().st_size if wal.exists() else 0),
                 encoder_id=one("SELECT (SELECT name FROM encoder WHERE id = head.encoder) FROM head"),
                 sessions=self._catalogs.sessions(),
+                summarised_until_ns=one("SELECT summarised_ns FROM head"),
             )
+
+    @property
+    def summarised_until_ns(self) -> int | None:
+        """See ``MemoryStats``."""
+        with self._reading():
+            until: int | None = self._one("SELECT summarised_ns FROM head")
+            return until
 
     # ----------------------------------------------------------------------------------------- keyframes and texts
 

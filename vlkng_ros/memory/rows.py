@@ -82,6 +82,8 @@ class MemoryStats:
     """Database and write-ahead log; images apart."""
     encoder_id: str | None
     sessions: tuple[Session, ...]
+    summarised_until_ns: int | None = None
+    """Of keyframes up to this time only a summary of what they show is kept; None where everything is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,8 @@ CREATE INDEX entity_base_by_keyframe ON entity_base (keyframe);
 CREATE TABLE base_keyframe (
     entity INTEGER NOT NULL, keyframe INTEGER NOT NULL, seen INTEGER NOT NULL, PRIMARY KEY (entity, keyframe)
 ) WITHOUT ROWID;
-ALTER TABLE head ADD COLUMN summarised INTEGER NOT NULL DEFAULT 0
+ALTER TABLE head ADD COLUMN summarised INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE head ADD COLUMN summarised_ns INTEGER
 """
 
 MIGRATIONS: tuple[tuple[str, str], ...] = (

@@ -42,6 +42,8 @@ class Head:
     place_format: str
     summarised: int
     """Number of the last description whose observations are kept in summary only."""
+    summarised_ns: int | None
+    """The latest time of these keyframes."""
 
 
 _COLUMNS = tuple(item.name for item in dataclasses.fields(Head))

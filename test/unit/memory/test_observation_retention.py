@@ -11,15 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from remembered_drives import SECOND, Frame, WordEncoder, drives, frame, remember, told, told_of
 
+from vlkng_ros.answering.ask import MemoryQuery
 from vlkng_ros.building import opening
-from vlkng_ros.config import AssociationConfig, BuilderConfig, MemoryConfig
+from vlkng_ros.config import AssociationConfig, BuilderConfig, MemoryConfig, RetrievalConfig
 from vlkng_ros.errors import InvalidInputError, NotInMemoryError
 from vlkng_ros.memory import MemoryReader, MemoryWriter, observation_retention
 from vlkng_ros.memory.association.hybrid import HybridAssociator
 from vlkng_ros.memory.association.proximity import ProximityAssociator
 from vlkng_ros.memory.observation_retention import ObservationLimits
 from vlkng_ros.retrieval.follower import IndexFollower
-from vlkng_ros.types import Detection, EntityState, Perception, Pose, PositionSource
+from vlkng_ros.types import AnswerStatus, Detection, EntityState, Perception, Pose, PositionSource, Question
 
 
 def towards_a_chair(count: int) -> list[Frame]:
@@ -158,6 +159,13 @@ def test_a_question_still_finds_what_was_last_seen_before(path):
             assert [index.texts[slot] for slot in slots] == ["lamp"]
             frames, _ = index.mentions_of(slots, index.cut(), 10)
             assert index.keyframe_ids[frames].tolist() == [1, 30]
+        query = MemoryQuery(reader, WordEncoder(), RetrievalConfig())
+        answer = query.ask(Question("where is the lamp?"))
+        assert (answer.status, answer.message) == (AnswerStatus.OK, "")
+        assert answer.keyframes[0].keyframe.keyframe_id in (1, 30)
+        then = query.ask(Question("where is the lamp?", as_of_ns=20 * SECOND))
+        assert then.keyframes[0].keyframe.stamp_ns <= 20 * SECOND
+        assert then.message == "Of what was seen up to 1970-01-01 00:00:29 UTC only a summary is kept."
 
 
 def test_a_long_drive_stays_within_its_limit_and_its_file_small(path, monkeypatch):

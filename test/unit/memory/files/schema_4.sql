@@ -153,8 +153,8 @@ CREATE TABLE head (
     observations INTEGER NOT NULL,
     encoder INTEGER,
     place_format TEXT NOT NULL
-, summarised INTEGER NOT NULL DEFAULT 0);
-INSERT INTO "head" VALUES(1,109,35,69,35,6,3,1,0,35,69,1,'3<BBiii3d<iii34d 2<BBiiiqd3d3d<2i reach 2',0);
+, summarised INTEGER NOT NULL DEFAULT 0, summarised_ns INTEGER);
+INSERT INTO "head" VALUES(1,109,35,69,35,6,3,1,0,35,69,1,'3<BBiii3d<iii34d 2<BBiiiqd3d3d<2i reach 2',0,NULL);
 CREATE TABLE image_garbage (keyframe INTEGER PRIMARY KEY);
 CREATE TABLE keyframe (
     id INTEGER PRIMARY KEY,
