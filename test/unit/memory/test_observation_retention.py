@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 from pathlib import Path
 
@@ -201,6 +202,25 @@ def _pages_in_use(path: Path) -> int:
             execute(f"PRAGMA {n}").fetchone()[0] for n in ("page_count", "freelist_count", "page_size")
         )
     return (pages - free) * size
+
+
+def test_a_disk_that_is_full_meanwhile_loses_nothing_and_is_tried_again(path, monkeypatch, caplog):
+    monkeypatch.setattr(observation_retention, "EVERY", 4)
+    frames = [frame(i, 0.0, "lamp") for i in range(12)]
+    with open_writer(path, observation_limits=ObservationLimits(count=1)) as writer, MemoryReader.open(path) as reader:
+        remember(writer, frames[:3])
+
+        def refuse(*_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr("vlkng_ros.memory.bases.BaseRows.save", refuse)
+            remember(writer, frames[3:6])
+        assert "could not be summed up yet" in caplog.text
+        assert reader.stats().observations == len(reader.sightings("hybrid", "lamp_1")) == 6
+        remember(writer, frames[6:])
+        assert reader.stats().observations < 6
+        assert reader.entity("hybrid", "lamp_1").observation_count == 12
 
 
 def test_the_limits_are_parameters_of_the_builder(path, monkeypatch):
