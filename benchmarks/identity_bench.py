@@ -59,6 +59,7 @@ def table(rows: dict[str, dict[str, float]]) -> str:
         cells += [
             f"{row['median_error_m']:.2f}, p95 {row['p95_error_m']:.2f} of {row['places']}",
             f"{row['mean_nees']:.2f} ({row['nees_low']:.2f} to {row['nees_high']:.2f}), "
+            f"median {row['median_nees']:.2f}, "
             f"{100 * row['nees_within_95']:.0f} % within 95 %",
         ]
         cells += [

@@ -110,6 +110,7 @@ def summary(figures: Sequence[ViewFigures]) -> dict[str, float]:
         "p95_error_m": float(np.percentile(errors, 95)) if errors else math.nan,
         "at_robot": sum(f.places.at_robot for f in figures),
         "mean_nees": statistics.fmean(nees) if nees else math.nan,
+        "median_nees": float(np.median(nees)) if nees else math.nan,
         "nees_low": low,
         "nees_high": high,
         "nees_within_95": statistics.fmean(value <= NEES_BOUND_95 for value in nees) if nees else math.nan,
