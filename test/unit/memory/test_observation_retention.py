@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import math
+import shutil
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,7 @@ def test_what_happens_later_changes_the_same_with_and_without_the_old_observatio
                 writer.forget(since_ns=lost * SECOND, until_ns=lost * SECOND)
             with MemoryReader.open(path) as reader:
                 said.append([(n, t.entity, t.relations) for v in reader.views() for n, t in told(reader, v).items()])
+        shutil.rmtree(path.parent)
     assert said[0] == said[1]
 
 
