@@ -31,6 +31,8 @@ Vec3 = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
 
 NS_PER_S = 1_000_000_000
+FARTHEST_M = 1e8
+"""No place on Earth, in whatever frame, is farther from another."""
 
 
 # ---------------------------------------------------------------------------------------------- geometry
@@ -44,7 +46,7 @@ class Pose:
     unit length is normalised (drivers round to float32).
 
     Raises:
-        PoseError: a number is not finite, or the quaternion is further from unit length.
+        PoseError: a number is not finite or beyond ``FARTHEST_M``, or the quaternion is further from unit length.
     """
 
     frame_id: str
@@ -57,6 +59,10 @@ class Pose:
             raise PoseError(f"pose in '{self.frame_id}': needs 3 coordinates and a quaternion of 4, got {numbers}")
         if not all(math.isfinite(n) for n in numbers):
             raise PoseError(f"pose in '{self.frame_id}': {numbers} holds NaN or infinity; check the localisation")
+        if max(abs(p) for p in self.position_m) > FARTHEST_M:
+            raise PoseError(
+                f"pose in '{self.frame_id}': {self.position_m} m is no place on Earth; check the localisation"
+            )
         norm = math.sqrt(sum(q * q for q in self.orientation))
         if abs(norm - 1.0) > 0.01:
             raise PoseError(

@@ -10,6 +10,7 @@ import itertools
 import logging
 import os
 import sqlite3
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ from vlkng_ros.errors import (
     NotAMemoryError,
     SchemaVersionError,
     StorageFullError,
+    VlkngError,
 )
 from vlkng_ros.memory.fold import PLACE_FORMAT
 from vlkng_ros.memory.schema import APPLICATION_ID, SCHEMA_VERSION, migrate
@@ -60,6 +62,25 @@ def explained(path: Path) -> Iterator[None]:
                 f"{path}: cannot write to {path.parent} ({error.strerror}); what was acknowledged is safe"
             ) from error
         raise MemoryFileError(f"{path}: {error}") from error
+
+
+@contextmanager
+def parsed(path: Path) -> Iterator[None]:
+    """Turns what comes of rows that no writer wrote, such as text where a number should be, into damage.
+
+    Raises:
+        MemoryDamagedError: a row could not be understood.
+    """
+    try:
+        yield
+    except VlkngError:
+        raise
+    except (ArithmeticError, LookupError, TypeError, ValueError, struct.error) as error:
+        if isinstance(error, UnicodeDecodeError):
+            raise
+        raise MemoryDamagedError(
+            f"{path}: damaged (a row holds what no row can: {error}); {salvageable(path)}"
+        ) from error
 
 
 def _explain(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> MemoryFileError:

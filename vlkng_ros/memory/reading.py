@@ -10,7 +10,7 @@ from typing import Any
 
 from vlkng_ros.errors import MemoryFileError, NotInMemoryError
 from vlkng_ros.memory.catalogs import Catalogs
-from vlkng_ros.memory.database import explained
+from vlkng_ros.memory.database import explained, parsed
 from vlkng_ros.memory.entities import EntityRows
 from vlkng_ros.memory.following import Follower
 from vlkng_ros.memory.graph import ViewGraph
@@ -29,7 +29,7 @@ class Reading:
         self._keyframe_rows = KeyframeRows(connection, self._catalogs)
         self._entity_rows = EntityRows(connection, self._catalogs, self._keyframe_rows)
         self._graphs: dict[str, ViewGraph] = {}
-        with self._reading():
+        with self._reading(), parsed(path):
             self._follower = Follower(connection, self._catalogs, self._keyframe_rows, self._entity_rows)
 
     @contextmanager
@@ -50,7 +50,8 @@ class Reading:
 
     def _catch_up(self, report: bool) -> Changes:
         """Bring columns and graphs up to date, inside a transaction; what is not reported now is reported later."""
-        changes = self._follower.follow(report)
+        with parsed(self.path):
+            changes = self._follower.follow(report)
         if changes:
             for view, graph in self._graphs.items():
                 graph.update(changes.entities.get(view, ()), changes.forgotten_entities.get(view, ()))

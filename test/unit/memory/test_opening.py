@@ -139,6 +139,16 @@ def test_a_table_whose_name_is_no_text_any_more_is_damaged(open_writer):
     assert path.read_bytes() == data
 
 
+def test_a_row_that_no_writer_wrote_is_damage_to_a_reader(open_writer):
+    path = filled(open_writer)
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE entity SET x = CAST(x'8b2e' AS BLOB)")
+    connection.commit()
+    connection.close()
+    with pytest.raises(MemoryDamagedError, match=r"a row holds what no row can.*vlkng salvage"):
+        MemoryReader.open(path)
+
+
 def test_a_file_that_lost_its_end_is_damaged(open_writer):
     path = filled(open_writer)
     with open(path, "r+b") as file:

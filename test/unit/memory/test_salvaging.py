@@ -23,8 +23,13 @@ PAGE, COUNT = 4096, 120
 def frames(count: int) -> list[Frame]:
     found = (Detection("cup", (100.0, 200.0, 160.0, 260.0), 0.9, "a red cup"), Detection("table"))
     return [
-        Frame(i * SECOND, i / 2, 0.0, Perception(f"Caption {i}. A cup on a table.", found,
-                                                 (RelationMention(0, "on", 1),), "test", "none"), jpeg=JPEG)
+        Frame(
+            i * SECOND,
+            i / 2,
+            0.0,
+            Perception(f"Caption {i}. A cup on a table.", found, (RelationMention(0, "on", 1),), "test", "none"),
+            jpeg=JPEG,
+        )
         for i in range(count)
     ]
 

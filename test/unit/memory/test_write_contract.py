@@ -162,6 +162,8 @@ def test_a_keyframe_needs_a_session_and_its_frame(path):
             writer.add_keyframe(Capture(0, Pose("odom", (0, 0, 0))))
         with pytest.raises(PoseError):
             writer.add_keyframe(Capture(0, Pose("map", (float("nan"), 0, 0))))
+        with pytest.raises(PoseError, match="no place on Earth"):
+            writer.add_keyframe(Capture(0, Pose("map", (0, -1e308, 0))))
         assert len(MemoryReader.open(path).frames()) == 0
 
 
