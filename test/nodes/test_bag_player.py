@@ -42,9 +42,12 @@ class Listener(Node):
         sizes = (int.from_bytes(data[4:8], "little") for data in self.words)
         return [bytes(data[: 8 + size]) for data, size in zip(self.words, sizes, strict=True)]
 
-    def until_heard(self, count):
+    def until(self, holds):
         with self.changed:
-            assert self.changed.wait_for(lambda: len(self.words) >= count, 30.0), f"heard {len(self.words)} of {count}"
+            assert self.changed.wait_for(holds, 30.0), f"heard {len(self.words)} words, {len(self.clock)} times"
+
+    def until_heard(self, count):
+        self.until(lambda: len(self.words) >= count)
 
 
 @pytest.fixture
@@ -78,6 +81,7 @@ def test_a_bag_that_brings_a_clock_gets_no_other(tmp_path, run_process, listener
     ticks = [("/clock", 100 * S + i * S // 10, clock(time(7, i))) for i in range(5)]
     write_bag(tmp_path / "bag", [*words(3), *ticks])
     run_process("bag_player", bag=str(tmp_path / "bag")).wait_for("played 8 messages")
+    listener.until(lambda: len(listener.clock) >= 5)
     assert [(message.clock.sec, message.clock.nanosec) for message in listener.clock] == [(7, i) for i in range(5)]
 
 
@@ -133,6 +137,7 @@ def test_the_command_line_plays_a_bag_too(tmp_path, listener):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    listener.until_heard(5)
     assert listener.heard() == [cdr(message) for _, _, message in words(5)]
 
 
@@ -167,7 +172,7 @@ def test_building_from_a_bag_gives_the_memory_of_the_live_builder(tmp_path, run_
     parameters = {name.replace(".", "__"): value for name, value in model.items()}
     builder = run_process("builder_node", memory__path=str(live), use_sim_time=True, **parameters)
     player.wait_for("played")
-    robot.until(lambda: len(robot.stored) >= len(expected) - 1, "the keyframes")
+    robot.until(lambda: len(robot.stored) >= len(expected), "the keyframes")
     robot.until(lambda: all(frame.caption for frame in remembered(live)[0]), "the descriptions")
     builder.stop()
     got, things = remembered(live)

@@ -80,7 +80,8 @@ def stamp_ns(seconds: float) -> int:
 
 
 def picture_times() -> list[float]:
-    return [i / 5 for i in range(int(SECONDS * 5) + 1)]
+    # They end before odometry does, so that the last one is placed while others still come.
+    return [i / 5 for i in range(int(SECONDS * 5) - 1)]
 
 
 def messages(
