@@ -14,6 +14,7 @@ from vlkng_ros.memory.refolding import Refolder
 from vlkng_ros.memory.relations import drop_relations
 from vlkng_ros.memory.rows import ForgetSummary
 from vlkng_ros.memory.selecting import (
+    CHANGED_OBSERVATION,
     GONE_BASE,
     GONE_KEYFRAME,
     GONE_OBSERVATION,
@@ -68,7 +69,8 @@ class Forgetting:
         """
         self._selector.select()
         without_base = {row[0] for row in self._connection.execute(f"SELECT id FROM {GONE_BASE}")}
-        losing = sorted({*entities_with(self._connection, GONE_OBSERVATION, GONE_KEYFRAME), *without_base})
+        changed = entities_with(self._connection, CHANGED_OBSERVATION, GONE_KEYFRAME)
+        losing = sorted({*entities_with(self._connection, GONE_OBSERVATION, GONE_KEYFRAME), *changed, *without_base})
         labels = {key: labels_of(self._connection, key) for key in losing}
         self._note_strings()
         observations = self._delete_observations()

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from vlkng_ros.errors import InvalidInputError, NotInMemoryError
-from vlkng_ros.memory.bases import BaseRows
+from vlkng_ros.memory.bases import COLUMNS, Base, BaseRows
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.entities import EntityRows
 from vlkng_ros.memory.fold import Folded
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.labels import normal_form
-from vlkng_ros.memory.packing import position_of
+from vlkng_ros.memory.packing import position_of, unpack_attributes
 from vlkng_ros.types import PositionSource
 
 GONE_KEYFRAME, GONE_OBSERVATION, TOUCHED_KEYFRAME = "gone_keyframe", "gone_observation", "touched_keyframe"
+CHANGED_OBSERVATION = "changed_observation"
 GONE_BASE, LOST_TEXT, LOST_TERM = "gone_base", "lost_text", "lost_term"
-TABLES = (GONE_KEYFRAME, GONE_OBSERVATION, TOUCHED_KEYFRAME, GONE_BASE, LOST_TEXT, LOST_TERM)
-"""Temporary tables of ids, in memory: what goes, the keyframes that lose something, the entities that lose their base,
-strings that may be unused then."""
+TABLES = (GONE_KEYFRAME, GONE_OBSERVATION, TOUCHED_KEYFRAME, CHANGED_OBSERVATION, GONE_BASE, LOST_TEXT, LOST_TERM)
+"""Temporary tables of ids, in memory: what goes, the keyframes that lose something, the observations that lose
+something and stay, the entities that lose their base, strings that may be unused then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +256,43 @@ class Selector:
         self._connection.executemany("DELETE FROM keyframe_text WHERE keyframe = ? AND ordinal = ?", sentences)
         self._connection.executemany("UPDATE observation SET region = NULL WHERE id = ?", [(i,) for _, i in regions])
         self._fill(TOUCHED_KEYFRAME, {k for k, _ in (*sentences, *regions)})
+        self._drop_told(mentioning, words, within)
+        self._drop_terms(words, within)
+
+    def _drop_told(self, mentioning: set[int], words: set[str], within: set[int]) -> None:
+        """What captions tell of in these words goes with the sentences that told it."""
+        told = self._connection.execute("SELECT id, label, attributes FROM observation WHERE told").fetchall()
+        terms = self._saying(words)
+        self._add_observations([i for i, label, said in told if label in mentioning or said in terms], within)
+        entities = self._connection.execute(f"SELECT entity, {COLUMNS} FROM entity_base").fetchall()
+        bases = ((key, Base.from_stored(*stored).folded) for key, *stored in entities)
+        self._add_bases([key for key, was in bases if _says(was.latest_attributes(), words)], within)
+
+    def _drop_terms(self, words: set[str], within: set[int]) -> None:
+        """Attributes and relations of what stays, where they use the words."""
+        terms = self._saying(words)
+        self._fill(LOST_TERM, terms)
+        query = "SELECT keyframe, id, attributes FROM observation WHERE attributes IS NOT NULL"
+        changed = [(k, i) for k, i, said in self._connection.execute(query) if said in terms and k in within]
+        update = "UPDATE observation SET attributes = NULL WHERE id = ?"
+        self._connection.executemany(update, [(i,) for _, i in changed])
+        query = "SELECT keyframe, subject, predicate, object FROM relation_fact"
+        facts = [fact for fact in self._connection.execute(query) if fact[2] in terms and fact[0] in within]
+        delete = "DELETE FROM relation_fact WHERE keyframe = ? AND subject = ? AND predicate = ? AND object = ?"
+        self._connection.executemany(delete, facts)
+        changed += [(fact[0], fact[1]) for fact in facts]
+        self._fill(TOUCHED_KEYFRAME, {k for k, _ in changed})
+        self._fill(CHANGED_OBSERVATION, {i for _, i in changed})
+
+    def _saying(self, words: set[str]) -> set[int]:
+        """Attributes with one of these words as a value, and predicates with one."""
+        found = set()
+        for number, text in self._connection.execute("SELECT id, text FROM term"):
+            # Names of attributes are not looked at: "object" is one, and no reason to forget every event.
+            said = unpack_attributes(text) if text.startswith("{") else {"": text}
+            if _says(said, words):
+                found.add(number)
+        return found
 
     def _fill(self, table: str, ids: Iterable[int]) -> None:
         self._connection.executemany(f"INSERT OR IGNORE INTO {table} VALUES (?)", ((number,) for number in ids))
@@ -269,8 +307,17 @@ def labels_of(connection: sqlite3.Connection, key: int) -> set[str]:
     return set(Folded.from_stored(*row).labels)
 
 
+def _says(attributes: Mapping[str, str], words: set[str]) -> bool:
+    return any(mentions(value, words) for value in attributes.values())
+
+
 def mentions(text: str, words: set[str]) -> bool:
-    """Whether a text uses one of the normal forms as a run of whole words."""
+    """Whether a text uses one of the normal forms as a run of whole words.
+
+    In scripts without case anywhere in it: some have no spaces between words, others write particles onto them.
+    """
+    if any(_is_caseless(word) and word in " ".join(text.casefold().split()) for word in words):
+        return True
     tokens = "".join(c if c.isalnum() else " " for c in text.casefold()).split()
     for word in words:
         parts = "".join(c if c.isalnum() else " " for c in word).split()
@@ -279,3 +326,7 @@ def mentions(text: str, words: set[str]) -> bool:
             if length and normal_form(" ".join(tokens[start : start + length])) == wanted:
                 return True
     return False
+
+
+def _is_caseless(word: str) -> bool:
+    return any(c.isalpha() and c.lower() == c.upper() for c in word)

@@ -7,7 +7,9 @@ from remembered_drives import SECOND, Frame, WordEncoder, frame, remember, told
 
 from vlkng_ros.errors import InvalidInputError, NotInMemoryError
 from vlkng_ros.memory import MemoryReader
-from vlkng_ros.types import Detection, Perception, RelationMention
+from vlkng_ros.memory.association.proximity import ProximityAssociator
+from vlkng_ros.memory.association.text_merge import TextMergeAssociator
+from vlkng_ros.types import Detection, EntityKind, Perception, RelationMention
 
 SECRET = "zanzibar"
 
@@ -29,6 +31,51 @@ def secret_drive(length: int = 60) -> list[Frame]:
         perception = Perception(caption, (secret, cup), (relation,), "test", "none")
         frames.append(Frame(i * SECOND, i / 10, 0, perception, jpeg=f"jpeg of a {SECRET}".encode()))
     return frames
+
+
+@pytest.mark.parametrize("secret", ["lynx", "雪だるま"])
+@pytest.mark.parametrize("way", ["seen", "only told of", "summed up"])
+def test_what_captions_tell_of_goes_with_the_sentences_that_told_it(open_writer, open_reader, path, secret, way):
+    sentence = f"A {secret} sits on a chair." if secret.isascii() else f"椅子の上に{secret}がある。"
+    done = {"subject": secret, "location": "chair"}
+    detections = (
+        Detection("chair", attributes={"under": secret, "color": "red"}),
+        Detection("cup"),
+        Detection(secret) if way == "seen" else Detection("table"),
+        Detection("sitting", None, None, sentence, done, EntityKind.EVENT, told=True),
+        Detection(f"holding {secret}", None, None, sentence, {"subject": "person"}, EntityKind.EVENT, told=True),
+        Detection("person", None, None, sentence, kind=EntityKind.PERSON, told=True),
+    )
+    relations = (RelationMention(0, f"under the {secret} and", 1), RelationMention(1, "on", 0))
+    said = Perception(f"{sentence} A cup stands on a table.", detections, relations)
+    writer = open_writer(encoder=WordEncoder(), associators=(ProximityAssociator(), TextMergeAssociator()))
+    remember(writer, [Frame(i * SECOND, 0, 0, said) for i in range(40)])
+    other = Detection("sitting", None, None, "", {"location": "sofa"}, EntityKind.EVENT, told=True)
+    remember(writer, [Frame(50 * SECOND, 0, 0, Perception("", (other,)))])
+    if way == "summed up":
+        assert writer.summarise(keep=0) == 41
+    reader = open_reader()
+    assert reader.entity("text_merge", "chair_1").attributes["under"] == secret
+    assert files_that_say(path.parent, secret) != []
+    forgotten = writer.forget(label=secret)
+    assert way == "summed up" or forgotten.observations == (120 if way == "seen" else 80)
+    reader.refresh()
+    assert files_that_say(path.parent, secret) == []
+    left = {e.entity_id for e in reader.entities("text_merge")}
+    assert left == {"chair_1", "cup_1", "person_1", "sitting_1"} | ({"table_1"} if way != "seen" else set())
+    assert [r.predicate for r in reader.relations("proximity", "chair_1")] == ["on"]
+    assert reader.entity("text_merge", "sitting_1").attributes == {"location": "sofa"}
+    assert reader.entity("text_merge", "sitting_1").observation_count == 1
+
+
+def test_what_captions_tell_of_other_things_stays(open_writer, open_reader):
+    said = {"subject": "person", "object": "cup"}
+    event = Detection("holding cup", None, None, "A person holds a cup.", said, EntityKind.EVENT, told=True)
+    writer = open_writer()
+    remember(writer, [Frame(0, 0, 0, Perception("A person holds a cup.", (event, Detection("object"))))])
+    assert writer.forget(label="object").observations == 1
+    (left,) = open_reader().observations(1, told=True)
+    assert (left.detection.attributes, left.detection.region_text) == (said, "A person holds a cup.")
 
 
 @pytest.mark.parametrize("by", ["label", "entity", "time", "area"])
