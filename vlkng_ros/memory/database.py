@@ -12,7 +12,8 @@ import os
 import sqlite3
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from urllib.parse import quote
 
@@ -157,10 +158,31 @@ def check_file(path: Path) -> None:
         raise MemoryDamagedError(f"{path}: damaged, {size} bytes of {pages * page_size} are there; {salvageable(path)}")
 
 
-def _set_aside(orphan: Path) -> None:
-    """Rename what is left of a memory whose database was taken away: SQLite would take its log for the new one's."""
-    if not orphan.exists():
-        return
+def _set_aside(path: Path) -> None:
+    """Move away what is left of a memory whose database was taken away: SQLite would take its log for the new one's.
+
+    What holds nothing is removed, and of logs only the newest is kept: without its database it is of little use.
+    Images are never removed.
+    """
+    # An index of the log, made anew from it.
+    path.with_name(path.name + "-shm").unlink(missing_ok=True)
+    wal, frames = wal_of(path), frames_of(path)
+    if wal.exists():
+        if wal.stat().st_size:
+            for earlier in wal.parent.glob(f"{escape(wal.name)}.orphan*"):
+                earlier.unlink()
+            _rename(wal)
+        else:
+            wal.unlink()
+    if frames.is_dir():
+        for folder, _, _ in os.walk(frames, topdown=False):
+            with suppress(OSError):
+                os.rmdir(folder)
+    if frames.exists():
+        _rename(frames)
+
+
+def _rename(orphan: Path) -> None:
     free = next(name for n in itertools.count(1) if not (name := orphan.with_name(f"{orphan.name}.orphan{n}")).exists())
     logger.warning("%s belonged to a memory that is no longer there; renamed to %s", orphan, free.name)
     orphan.rename(free)
@@ -248,8 +270,7 @@ def _create(path: Path) -> None:
             connection.execute("PRAGMA journal_mode = WAL")
         finally:
             connection.close()
-        for orphan in (wal_of(path), path.with_name(path.name + "-shm"), frames_of(path)):
-            _set_aside(orphan)
+        _set_aside(path)
         os.replace(draft, path)
         sync_folder(path.parent)
 

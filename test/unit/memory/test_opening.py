@@ -105,6 +105,19 @@ def test_what_is_left_of_a_memory_that_was_taken_away_is_set_aside(open_writer, 
     assert [f.read_bytes() for f in orphans.rglob("*.jpg")] == [b"old image"]
 
 
+def test_of_memories_taken_away_again_and_again_one_log_stays_and_nothing_empty(open_writer, path):
+    beside = [path.with_name(f"{path.name}-{suffix}") for suffix in ("wal", "shm")]
+    for content in (b"", b"first", b"second", b""):
+        path.unlink(missing_ok=True)
+        beside[0].write_bytes(content)
+        beside[1].write_bytes(bytes(32_768))
+        path.with_name("memory.frames").joinpath("000").mkdir(parents=True, exist_ok=True)
+        open_writer(session=False).close()
+    left = {file.name for file in path.parent.iterdir() if file != path and not file.name.endswith(".lock")}
+    assert left == {"memory.db-wal.orphan1"}
+    assert path.with_name("memory.db-wal.orphan1").read_bytes() == b"second"
+
+
 def filled(open_writer) -> Path:
     writer = open_writer()
     frames = [frame(i, i, "cup", "chair", f"thing {i}", caption=f"Sentence number {i}.") for i in range(200)]
