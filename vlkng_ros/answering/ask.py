@@ -11,7 +11,7 @@ from vlkng_ros.answering.keyframes import Ranked, load_ranked
 from vlkng_ros.answering.language_model import Chat
 from vlkng_ros.answering.model_answers import EXTRACTIVE, Asked, ModelAnswers, Worked
 from vlkng_ros.answering.rewriting import Rewriter
-from vlkng_ros.answering.wording import clock, worded
+from vlkng_ros.answering.wording import clock, quoted, worded
 from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ConfigError, QuestionError
 from vlkng_ros.memory import MemoryReader
@@ -184,6 +184,8 @@ class MemoryQuery:
         value: AnswerValue | None = draft.value
         if draft.kind is AnswerKind.POSITION and value is not None:
             value = keyframes[0].keyframe.base_pose if keyframes else None
+        elif isinstance(value, str):
+            value = quoted(value)
         known = value is not None
         text = worked.text if worked.text and known else worded(draft, keyframes, as_of_ns, _place(ranked))
         # "No" and "none" are answers, and no place to drive to.

@@ -7,6 +7,9 @@ import datetime as dt
 from vlkng_ros.answering.draft import Draft
 from vlkng_ros.types import NS_PER_S, AnswerKind, PositionEstimate, RankedKeyframe
 
+MAX_QUOTED = 500
+"""Characters of a caption that an answer repeats."""
+
 
 def worded(
     draft: Draft, ranked: tuple[RankedKeyframe, ...], as_of_ns: int, place: PositionEstimate | None = None
@@ -14,7 +17,7 @@ def worded(
     """The sentence that a person hears; ``place`` is where the thing itself is, where that is known."""
     if draft.value is None:
         return unseen(draft)
-    seen = f" I saw: {ranked[0].evidence[0]}" if ranked and ranked[0].evidence and draft.thing else ""
+    seen = f" I saw: {quoted(ranked[0].evidence[0])}" if ranked and ranked[0].evidence and draft.thing else ""
     if draft.kind is AnswerKind.POSITION and ranked:
         pose = ranked[0].keyframe.base_pose
         x, y, _ = pose.position_m
@@ -37,16 +40,21 @@ def worded(
         return f"No, I have not seen {draft.thing}." if draft.thing and not draft.events else "No."
     if draft.kind is AnswerKind.COUNT:
         return f"{draft.value}.{seen}"
-    return str(draft.value)
+    return quoted(str(draft.value))
 
 
 def unseen(draft: Draft) -> str:
     """That it was not seen, in the words of the question."""
     if draft.reason:
-        return f"{draft.reason[0].upper()}{draft.reason[1:]}."
+        return f"{quoted(draft.reason[0].upper() + draft.reason[1:])}."
     if draft.events or draft.thing.split(" ")[0] in ("entering", "leaving", "being", "turning", "stopping", "doing"):
         return f"I do not remember {draft.thing} in that time."
     return f"I have not seen {draft.thing}." if draft.thing else "I do not know."
+
+
+def quoted(text: str) -> str:
+    """What a caption says, cut where it says more than anyone listens to."""
+    return text if len(text) <= MAX_QUOTED else f"{text[: MAX_QUOTED - 3].rstrip()}..."
 
 
 def ago(stamp_ns: int, as_of_ns: int) -> str:
@@ -58,7 +66,7 @@ def ago(stamp_ns: int, as_of_ns: int) -> str:
 def span(seconds: float) -> str:
     """A length of time in the unit that fits."""
     if seconds < 90:
-        return f"{seconds:.0f} seconds"
+        return "1 second" if f"{seconds:.0f}" == "1" else f"{seconds:.0f} seconds"
     if seconds < 5400:
         return f"{seconds / 60:.1f} minutes"
     if seconds < 172_800:

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 
 from vlkng_ros import __version__
+from vlkng_ros.cli.terminal import visible
 from vlkng_ros.errors import VlkngError
 
 VERBS = (
@@ -55,8 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Returns:
-        Its exit status: 0, 2 where the input cannot be used (the reason is on stderr), 130 after Ctrl-C and 141 when
-        whoever reads the output went away.
+        Its exit status: 0, 1 where a part of it could not be done, 2 where the input cannot be used (the reason is on
+        stderr), 130 after Ctrl-C and 141 when whoever reads the output went away.
     """
     # Before NumPy is imported: its products are small here, and on a busy machine OpenBLAS's threads wait for each
     # other, spinning, for longer than they work.
@@ -70,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except VlkngError as error:
-        print(f"vlkng: {error}", file=sys.stderr)
+        print(visible(f"vlkng: {error}"), file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print("vlkng: interrupted", file=sys.stderr)

@@ -12,6 +12,8 @@ from typing import TypeAlias
 from vlkng_ros.config import AssociationConfig, MemoryConfig, Parameter, RobotConfig, parameters_of
 
 NS_PER_S = 1_000_000_000
+STAMPS = range(2**63)
+"""The times, in ns, that a memory can hold: from 1970 to 2262."""
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What ``add_subparsers`` returns; argparse has no public name for it."""
 
@@ -59,7 +61,7 @@ def path(text: str) -> Path:
 def stamp(text: str) -> int:
     """A time: integer ns, seconds with a point, or a date and time (``2026-05-01T14:30:00``, UTC without a zone)."""
     value = _nanoseconds(text)
-    if not 0 <= value < 2**63:
+    if value not in STAMPS:
         raise argparse.ArgumentTypeError(f"'{text}' is no time that a memory can hold: they are from 0 (1970) to 2262")
     return value
 

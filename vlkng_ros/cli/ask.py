@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vlkng_ros.cli import arguments
+from vlkng_ros.cli.terminal import as_json_text, show
 from vlkng_ros.config import RetrievalConfig, parameters_of
-from vlkng_ros.errors import InvalidInputError, QuestionError
+from vlkng_ros.errors import InvalidInputError, ModelError, QuestionError, VlkngError
 
 if TYPE_CHECKING:
     from vlkng_ros.answering import MemoryQuery
@@ -31,9 +33,14 @@ def add_parser(subparsers: arguments.Parsers) -> None:
     parser.add_argument("question", nargs="?", help="the question; leave it out with --batch")
     arguments.add_memory(parser)
     parser.add_argument(
-        "--as-of", type=moment, metavar="T", help="answer as the memory stood then (default: its newest keyframe)"
+        "--as-of",
+        type=arguments.stamp,
+        metavar="T",
+        help="answer as the memory stood then (default: its newest keyframe)",
     )
-    parser.add_argument("--since", type=moment, metavar="T", help="leave out what was seen before (default: nothing)")
+    parser.add_argument(
+        "--since", type=arguments.stamp, metavar="T", help="leave out what was seen before (default: nothing)"
+    )
     parser.add_argument(
         "--position",
         type=arguments.metres,
@@ -76,7 +83,8 @@ def add_parser(subparsers: arguments.Parsers) -> None:
         "--batch",
         type=arguments.path,
         metavar="FILE.jsonl",
-        help='ask each line {"id", "question", "since_ns", "as_of_ns", "position"} and print one JSON object a line',
+        help='ask each line {"id", "question", "since_ns", "as_of_ns", "position"} and print one JSON object a line, '
+        'with "error" where it could not be asked (exit status 1)',
     )
     parser.set_defaults(run=run)
 
@@ -105,15 +113,37 @@ def run(args: argparse.Namespace) -> int:
         )
         memory = MemoryQuery(reader, encoder, config, visual=open_visual(config.visual_model))
         if args.batch is not None:
-            for line in lines:
-                print(json.dumps(as_json(line["id"], _ask_line(memory, line, args)), ensure_ascii=False), flush=True)
-            return 0
+            return _ask_all(memory, lines, args)
         answer = memory.ask(_question(args.question, args.since, args.as_of, args.position, args))
         if args.json:
-            print(json.dumps(as_json(None, answer, full=True), ensure_ascii=False, indent=2))
+            print(as_json_text(as_json(None, answer, full=True), indent=2))
         else:
             print_answer(answer)
     return 0
+
+
+def _ask_all(memory: MemoryQuery, lines: list[dict[str, Any]], args: argparse.Namespace) -> int:
+    """Print a reply a line; 1 where not every line could be asked. A memory that cannot be read ends it."""
+    failed = 0
+    for line in lines:
+        try:
+            reply = as_json(line["id"], _ask_line(memory, line, args))
+        except (InvalidInputError, ModelError) as error:
+            failed += 1
+            reply = _refused(line["id"], error)
+        print(as_json_text(reply), flush=True)
+    if failed:
+        print(f"vlkng: {failed} of {len(lines)} lines could not be asked: see their 'error'", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _refused(line_id: str | int, error: VlkngError) -> dict[str, Any]:
+    """A reply with the keys of any other, and why there is no answer."""
+    from vlkng_ros.types import AnswerStatus
+
+    status = AnswerStatus.INVALID if isinstance(error, InvalidInputError) else AnswerStatus.ERROR
+    reply: dict[str, Any] = {"id": line_id, "status": status.value, "answer": "", "kind": None, "value": None}
+    return reply | {"confidence": 0.0, "frames": [], "latency_ms": 0.0, "error": str(error)}
 
 
 def _ask_line(memory: MemoryQuery, line: dict[str, Any], args: argparse.Namespace) -> Answer:
@@ -139,10 +169,11 @@ def read_batch(path: Path) -> Iterator[dict[str, Any]]:
         InvalidInputError: the file cannot be read, or a line is not such an object; the message has its number.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInputError(f"{path}: cannot be read: {error}") from error
-    for number, line in enumerate(text.splitlines(), start=1):
+    # Not splitlines(): JSON may hold U+2028 and the like as they are.
+    for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             yield _checked(line, f"{path}, line {number}")
 
@@ -150,7 +181,7 @@ def read_batch(path: Path) -> Iterator[dict[str, Any]]:
 def _checked(line: str, where: str) -> dict[str, Any]:
     try:
         entry = json.loads(line)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also an integer of thousands of digits
         raise InvalidInputError(f"{where}: is not JSON: {error}") from error
     if not isinstance(entry, dict):
         raise InvalidInputError(f"{where}: needs an object with 'id' and 'question', got {type(entry).__name__}")
@@ -162,17 +193,26 @@ def _checked(line: str, where: str) -> dict[str, Any]:
     for key in ("since_ns", "as_of_ns"):
         if entry.get(key) is not None and (not isinstance(entry[key], int) or isinstance(entry[key], bool)):
             raise InvalidInputError(f"{where}: '{key}' needs integer nanoseconds, got {entry[key]!r}")
+        if entry.get(key) is not None and entry[key] not in arguments.STAMPS:
+            raise InvalidInputError(
+                f"{where}: '{key}' {entry[key]} is no time that a memory can hold: they are from 0 (1970) to 2262"
+            )
     position = entry.get("position")
     if position is not None and not (
-        isinstance(position, list)
-        and len(position) == 3
-        and all(isinstance(c, (int, float)) and not isinstance(c, bool) and math.isfinite(c) for c in position)
+        isinstance(position, list) and len(position) == 3 and all(_is_length(c) for c in position)
     ):
         raise InvalidInputError(f"{where}: 'position' needs three finite numbers of metres, got {position!r}")
     since, as_of = entry.get("since_ns"), entry.get("as_of_ns")
     if since is not None and as_of is not None and since > as_of:
         raise InvalidInputError(f"{where}: the time window is empty: since_ns {since} lies after as_of_ns {as_of}")
     return {"id": entry["id"], "question": question, "since_ns": since, "as_of_ns": as_of, "position": position}
+
+
+def _is_length(value: object) -> bool:
+    try:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # an integer beyond every float
+        return False
 
 
 def as_json(line_id: str | int | None, answer: Answer, *, full: bool = False) -> dict[str, Any]:
@@ -247,46 +287,28 @@ def value_of(answer: Answer) -> dict[str, Any] | None:
 
 def print_answer(answer: Answer) -> None:
     """For a person: the answer, how sure, where, when, and the frames it rests on."""
-    from vlkng_ros.answering.wording import clock
+    from vlkng_ros.answering.wording import clock, quoted
 
-    print(answer.text)
+    show(answer.text)
     if answer.message and answer.message != answer.text:
-        print(f"({answer.message})")
-    print(f"confidence {answer.confidence:.2f}, {answer.timings_ms.get('total', 0.0):.0f} ms")
+        show(f"({answer.message})")
+    show(f"confidence {answer.confidence:.2f}, {answer.timings_ms.get('total', 0.0):.0f} ms")
     if answer.goal is not None:
         x, y, _ = answer.goal.position_m
         where = f" of map '{answer.goal_map_id}'" if answer.goal_map_id else ""
-        print(f"goal: x={x:.2f} y={y:.2f} yaw={answer.goal.yaw_rad:.2f} in '{answer.goal.frame_id}'{where}")
+        show(f"goal: x={x:.2f} y={y:.2f} yaw={answer.goal.yaw_rad:.2f} in '{answer.goal.frame_id}'{where}")
     if answer.keyframes:
-        print("frames:")
+        show("frames:")
     for ranked in answer.keyframes:
         x, y, _ = ranked.keyframe.base_pose.position_m
         label = f"  {ranked.label}" if ranked.label else ""
         box = "" if ranked.box_px is None else " [" + ", ".join(f"{c:.0f}" for c in ranked.box_px) + "]"
-        print(
+        show(
             f"  {ranked.score:.2f}  #{ranked.keyframe.keyframe_id}  {clock(ranked.keyframe.stamp_ns)}"
             f"  x={x:.1f} y={y:.1f}{label}{box}"
         )
         if ranked.evidence:
-            print(f"        {ranked.evidence[0]}")
-
-
-def moment(text: str) -> int:
-    """A time in ns: an integer is ns, a number with a point is s, else an ISO date and time, in UTC by default."""
-    import datetime as dt
-
-    try:
-        return arguments.stamp(text)
-    except argparse.ArgumentTypeError:
-        pass
-    try:
-        when = dt.datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"'{text}' is no time: give {TIME_HELP}") from None
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=dt.timezone.utc)
-    since_epoch = when - dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
-    return ((since_epoch.days * 86_400 + since_epoch.seconds) * 1_000_000 + since_epoch.microseconds) * 1000
+            show(f"        {quoted(ranked.evidence[0])}")
 
 
 def positive(text: str) -> int:

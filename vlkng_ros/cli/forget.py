@@ -7,6 +7,7 @@ import sys
 
 from vlkng_ros.cli import arguments
 from vlkng_ros.cli.moments import counted, moment
+from vlkng_ros.cli.terminal import show, visible
 from vlkng_ros.errors import InvalidInputError, MemoryLockedError
 
 
@@ -63,14 +64,14 @@ def run(args: argparse.Namespace) -> int:
             map_id=args.map_id,
         )
     if not gone:
-        print(f"{args.memory}: there was nothing of {what}")
+        show(f"{args.memory}: there was nothing of {what}")
         return 0
-    print(
+    show(
         f"{args.memory}: forgot {what}: {counted(gone.observations, 'observation')}, "
         f"{counted(gone.keyframes, 'keyframe')}, {counted(gone.images, 'image')}, {counted(gone.texts, 'text')}"
     )
     for view, count in gone.entities.items():
-        print(f"view {view}: {counted(count, 'entity')} gone")
+        show(f"view {view}: {counted(count, 'entity')} gone")
     return 0
 
 
@@ -92,4 +93,4 @@ def _named(args: argparse.Namespace) -> str:
 def _agreed(question: str) -> bool:
     if not sys.stdin.isatty():
         raise InvalidInputError("forget: there is no terminal to ask on; say --yes if you are sure")
-    return input(f"{question} It cannot be undone. [y/N] ").strip().lower() in ("y", "yes")
+    return input(visible(f"{question} It cannot be undone. [y/N] ")).strip().lower() in ("y", "yes")

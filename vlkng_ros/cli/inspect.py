@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sqlite3
 from collections import Counter
 from pathlib import Path
@@ -12,6 +11,7 @@ from urllib.parse import quote
 
 from vlkng_ros.cli import arguments
 from vlkng_ros.cli.moments import NS_PER_S, counted, duration, moment, size
+from vlkng_ros.cli.terminal import as_json_text, show
 
 if TYPE_CHECKING:
     from vlkng_ros.memory import MemoryReader
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     with MemoryReader.open(args.memory) as reader:
         report = describe(reader, args.memory, args.top)
     if args.json:
-        print(json.dumps(report, indent=2, ensure_ascii=False))
+        print(as_json_text(report, indent=2))
     else:
         _print(report)
     return 0 if report["health"] == "ok" else 1
@@ -141,7 +141,7 @@ def _print(report: dict[str, Any]) -> None:
     ]
     width = max(len(name) for name, _ in lines)
     for name, text in lines:
-        print(f"{name:<{width}}  {text}")
+        show(f"{name:<{width}}  {text}")
 
 
 def _time(report: dict[str, Any]) -> str:
