@@ -11,10 +11,11 @@ from vlkng_ros.answering.keyframes import Ranked, load_ranked
 from vlkng_ros.answering.language_model import Chat
 from vlkng_ros.answering.model_answers import EXTRACTIVE, Asked, ModelAnswers, Worked
 from vlkng_ros.answering.rewriting import Rewriter
-from vlkng_ros.answering.wording import clock, quoted, worded
+from vlkng_ros.answering.wording import NEWEST, clock, quoted, worded
 from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ConfigError, QuestionError
 from vlkng_ros.memory import MemoryReader
+from vlkng_ros.memory.words import terms
 from vlkng_ros.retrieval.channels import channels_of
 from vlkng_ros.retrieval.crops import CropIndex
 from vlkng_ros.retrieval.presets import NAMES, finder_for
@@ -32,6 +33,8 @@ from vlkng_ros.types import (
     Question,
     TextEncoder,
 )
+
+NOT_UNDERSTOOD = "I do not understand the question (English only), and have not seen"
 
 
 class Stopwatch:
@@ -132,6 +135,8 @@ class MemoryQuery:
         if len(scene):
             with self._reader.snapshot():  # one transaction, not one for each of many small reads
                 draft = answerer.draft(query, scene, asker)
+        if draft.value is None and query.bare and self._strange(query, scene):
+            draft = Draft(query.kind, None, 0.0, reason=f"{NOT_UNDERSTOOD} {query.target}")
         watch.lap("retrieve")
         if said and draft.thing == query.target:
             draft = dataclasses.replace(draft, thing=said)  # "I have not seen ..." is said in the asker's words
@@ -145,7 +150,7 @@ class MemoryQuery:
                 self._retriever, query, scene, worked.draft, question.max_keyframes, as_of_ns, finder.in_view
             )
         watch.lap("keyframes")
-        answer = self._answer(query, worked, ranked, as_of_ns, preset)
+        answer = self._answer(query, worked, ranked, as_of_ns, preset, NEWEST if question.as_of_ns is None else "")
         answer = self._with_notice(answer, int(scene.stamps_ns[-1]) if len(scene) else as_of_ns)
         watch.lap("answer")
         return dataclasses.replace(answer, timings_ms=watch.total())
@@ -157,6 +162,10 @@ class MemoryQuery:
             return answer
         notice = f"Of what was seen up to {clock(summarised_ns)} only a summary is kept."
         return dataclasses.replace(answer, message=f"{answer.message} {notice}".lstrip())
+
+    def _strange(self, query: Query, scene: Scene) -> bool:
+        """Whether the memory knows no word of the question."""
+        return not any(self._retriever.index.knows(term, scene.cut) for term in terms(query.target))
 
     def _within(self, query: Query, whole: Scene, as_of_ns: int) -> Scene:
         """The scene narrowed to the times that the question names."""
@@ -179,7 +188,7 @@ class MemoryQuery:
         x, y, z = scene.positions_m[-1].tolist()
         return x, y, z
 
-    def _answer(self, query: Query, worked: Worked, ranked: Ranked, as_of_ns: int, preset: str) -> Answer:
+    def _answer(self, query: Query, worked: Worked, ranked: Ranked, as_of_ns: int, preset: str, since: str) -> Answer:
         draft, keyframes = worked.draft, ranked.keyframes
         value: AnswerValue | None = draft.value
         if draft.kind is AnswerKind.POSITION and value is not None:
@@ -187,7 +196,7 @@ class MemoryQuery:
         elif isinstance(value, str):
             value = quoted(value)
         known = value is not None
-        text = worked.text if worked.text and known else worded(draft, keyframes, as_of_ns, _place(ranked))
+        text = worked.text if worked.text and known else worded(draft, keyframes, as_of_ns, _place(ranked), since)
         # "No" and "none" are answers, and no place to drive to.
         goal: Pose | None = keyframes[0].keyframe.base_pose.on_floor() if keyframes and known and _seen(draft) else None
         cited = [r.keyframe.keyframe_id for r in keyframes if r.keyframe.keyframe_id in worked.cited]

@@ -15,3 +15,20 @@ def confidence(support: float, needed: float) -> float:
     """Probability that an answer is right: logistic in the support that is to spare, or missing."""
     offset = math.log(AT_NEEDED / (1 - AT_NEEDED))
     return 1.0 / (1.0 + math.exp(-(STEEPNESS * (support - needed) + offset)))
+
+
+HALF_LOOKED = 20
+"""Keyframes after which half of what can be known of an absence is known."""
+
+
+def absence(sure: float, keyframes: int) -> float:
+    """Probability that a thing that was not found is not there: one half where nothing was looked through.
+
+    From there it rises with ``n / (n + HALF_LOOKED)`` to what the missing support says: 5 keyframes tell a fifth of
+    it, 180 nine tenths.
+
+    Args:
+        sure: confidence that it was seen.
+        keyframes: how many were looked through.
+    """
+    return 0.5 + (0.5 - sure) * keyframes / (keyframes + HALF_LOOKED)

@@ -28,3 +28,5 @@ class Draft:
     """Frames at which the robot did what was asked about, where that is the answer."""
     denied: bool = False
     """Whether it was asked if there was none: a yes then has seen nothing."""
+    also: str = ""
+    """What a person is told after the answer, as sentences."""

@@ -7,11 +7,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from vlkng_ros.answering.confidence import confidence
+from vlkng_ros.answering.confidence import absence, confidence
 from vlkng_ros.answering.describing import describe
 from vlkng_ros.answering.draft import Draft
 from vlkng_ros.answering.open_answers import of_anything, of_choices
+from vlkng_ros.answering.relating import Relating
+from vlkng_ros.answering.several import of_several
+from vlkng_ros.memory.words import COLORS, terms
 from vlkng_ros.retrieval.events import Event, chosen, events_of
+from vlkng_ros.retrieval.hybrid_search import wordings
 from vlkng_ros.retrieval.motion import standing
 from vlkng_ros.retrieval.motion_phrases import Boundary, Motion, MotionKind
 from vlkng_ros.retrieval.presets import Finder
@@ -60,6 +64,8 @@ class Extractive:
             return _shifted(
                 of_anything(query, self._retriever, self._finder, scene, asker_m, self._min_confidence), offset
             )
+        if query.parts and len(scene):
+            return of_several(query, lambda part: self._of_target(part, scene, asker_m))
         if query.choices and (query.motion is None or query.motion.leaves_target):
             return of_choices(query, self._finder, scene, asker_m, self._min_confidence)
         if query.motion is not None and query.motion.kind is not MotionKind.AT_PLACE:
@@ -74,15 +80,15 @@ class Extractive:
         if not query.target and query.kind is AnswerKind.POSITION and query.times:
             last = len(scene) - 1
             return Draft(query.kind, last, EVENT_CONFIDENCE, ((last, 1.0),))
+        if query.apart_from:
+            return self._relating(scene, asker_m).distance(query)
         found = self._finder.find(query, scene, asker_m)
         needed = found.needed * (DEFINITE if query.kind is AnswerKind.BINARY and query.definite else 1.0)
         sure = confidence(found.support, needed)
         frames = tuple(zip(found.peaks.frames.tolist(), found.peaks.scores.tolist(), strict=True))
         if query.kind is AnswerKind.BINARY:
-            seen = sure >= self._min_confidence and bool(frames)
-            yes = seen is not query.negated
-            return Draft(query.kind, yes, sure if seen else 1 - sure, frames, thing=query.target, denied=query.negated)
-        unseen = Draft(query.kind, None, 1 - sure, frames, thing=query.target)
+            return self._binary(query, scene, asker_m, frames, sure)
+        unseen = Draft(query.kind, None, absence(sure, len(scene)), frames, thing=query.target)
         if sure < self._min_confidence or not frames:
             return dataclasses.replace(unseen, value=0) if query.kind is AnswerKind.COUNT else unseen
         top = frames[0][0]
@@ -95,7 +101,7 @@ class Extractive:
             seconds = float(scene.stamps_ns[last] - scene.stamps_ns[first]) / NS_PER_S
             return Draft(query.kind, seconds, sure, frames, thing=query.target)
         if query.kind is AnswerKind.COUNT:
-            return self._count(query, found, frames, sure)
+            return self._count(query, scene, found, frames, sure)
         if query.attribute == "distance" and asker_m is not None:
             away = scene.positions_m[top, :2].astype(np.float64) - np.asarray(asker_m[:2])
             text = f"{float(np.hypot(away[0], away[1])):.1f} m away, where I saw it from"
@@ -103,6 +109,46 @@ class Extractive:
         text = describe(query, self._retriever, scene, found, [frame for frame, _ in frames])
         reason = "" if text else f"I saw {query.target}, and do not remember that of it"
         return Draft(query.kind, text or None, sure, frames, thing=query.target, reason=reason)
+
+    def _relating(self, scene: Scene, asker_m: Vec3 | None) -> Relating:
+        return Relating(self._retriever, self._finder, scene, asker_m, self._min_confidence)
+
+    def _binary(
+        self, query: Query, scene: Scene, asker_m: Vec3 | None, frames: tuple[tuple[int, float], ...], sure: float
+    ) -> Draft:
+        """Whether it was seen and, where the question says how it stands to another thing, whether it stands so."""
+        seen = sure >= self._min_confidence and bool(frames)
+        thing = query.target if query.relation is None else query.whole
+        also = ""
+        if seen and query.relation is not None:
+            judged = self._relating(scene, asker_m).judged(query, query.relation)
+            if judged is not None and judged.yes is None:
+                return Draft(query.kind, None, 0.0, frames, reason=judged.also)
+            if judged is not None:
+                also = judged.also
+                if not judged.yes:
+                    told = Draft(query.kind, query.negated, sure, frames, thing=thing, denied=query.negated)
+                    return dataclasses.replace(told, also=also, events=(frames[0][0],))
+        if not seen and query.described:
+            thing_alone = query.target.removeprefix(query.described).strip()
+            looked = self._looks(query, thing_alone, scene, asker_m)
+            if looked is not None:
+                return looked
+        sure = sure if seen else absence(sure, len(scene))
+        return Draft(query.kind, seen is not query.negated, sure, frames, thing=thing, denied=query.negated, also=also)
+
+    def _looks(self, query: Query, thing: str, scene: Scene, asker_m: Vec3 | None) -> Draft | None:
+        """Of a thing that was not seen to look as is asked: what it looks like, if it was seen at all."""
+        alone = dataclasses.replace(query, target=thing, whole=thing, described="", kind=AnswerKind.TEXT)
+        color = dataclasses.replace(alone, attribute="color")
+        told = self._of_target(color if query.described in COLORS else alone, scene, asker_m)
+        if not told.frames or (told.value is None and not told.reason):
+            return None
+        if query.described in COLORS and told.value is not None:
+            also = f"I saw {told.value} {thing}."
+            return Draft(query.kind, False, told.confidence, told.frames, thing=query.target, also=also)
+        reason = f"I saw {thing}, and do not remember whether it is {query.described}"
+        return Draft(query.kind, None, 0.0, told.frames, reason=reason)
 
     def _time(
         self, query: Query, scene: Scene, found: Found, frames: tuple[tuple[int, float], ...], sure: float
@@ -114,12 +160,27 @@ class Extractive:
             frame = {Boundary.BEGIN: run[0], Boundary.END: run[1], Boundary.DURING: frame}[query.motion.boundary]
         return Draft(query.kind, int(scene.stamps_ns[frame]), sure, frames, thing=query.target, events=(frame,))
 
-    def _count(self, query: Query, found: Found, frames: tuple[tuple[int, float], ...], sure: float) -> Draft:
+    def _count(
+        self, query: Query, scene: Scene, found: Found, frames: tuple[tuple[int, float], ...], sure: float
+    ) -> Draft:
+        """Occasions; or the things of the preset's view, where it has any; else how many a frame shows at once."""
         if query.times_asked:
             count = len(_runs(found.total))
         else:
-            count = int(max(1, max(found.evidence.instances[frame] for frame, _ in frames)))
+            count = 0 if query.relation is not None else self._things(query, scene, found)
+            count = count or int(max(1, max(found.evidence.instances[frame] for frame, _ in frames)))
         return Draft(query.kind, count, sure, frames, thing=query.target)
+
+    def _things(self, query: Query, scene: Scene, found: Found) -> int:
+        """Entities of the preset's view that are called what is counted and were seen in the scene's time."""
+        if not self._finder.in_view:
+            return 0
+        reader, index = self._retriever.reader, self._retriever.index
+        names = [frozenset(terms(wording.text)) for wording in wordings(query.target)]
+        called = [slot for slot in found.fit.slots.tolist() if frozenset(index.terms_of[slot]) in names]
+        view, since, until = self._finder.in_view, int(scene.stamps_ns[0]), int(scene.stamps_ns[-1])
+        ids = dict.fromkeys(name for slot in called for name in reader.labelled(view, index.text_id_of(slot)))
+        return sum(bool(reader.sightings(view, name, since, until, limit=1)) for name in ids)
 
     # ------------------------------------------------------------------------------------------ own doings
 

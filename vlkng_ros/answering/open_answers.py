@@ -10,6 +10,7 @@ import numpy as np
 
 from vlkng_ros.answering.confidence import confidence
 from vlkng_ros.answering.draft import Draft
+from vlkng_ros.answering.relating import Relating, sentences_about
 from vlkng_ros.memory.words import terms
 from vlkng_ros.retrieval.channels import StoredRelations
 from vlkng_ros.retrieval.grammar import Superlative
@@ -114,12 +115,56 @@ def _beside(
             related = stored.beside(relation, int(scene.keyframe_ids[frame]), as_of_ns, exact=exact)
             if related:
                 return _told(query, related, (frame,), sure=NAMED)
+        if relation.predicate == "near":
+            placed = _placed_beside(query, relation, retriever, finder, scene, asker_m, min_confidence)
+            if placed is not None:
+                return placed
+    frames = tuple((frame, 1.0) for frame in best)
+    reason = f"I do not know what was {relation.predicate} {' and '.join(relation.objects)}"
     said = frozenset(term for other in relation.objects for term in terms(other))
     for frame in best:
+        labels = [(name, frozenset(terms(name))) for name in labels_of(retriever, scene, frame)]
+        for text in sentences_about(relation, retriever, scene, frame):
+            words = frozenset(terms(text))
+            names = [name for name, label in labels if label <= words and not label & said]
+            if names:
+                return _told(query, names, (frame,), sure=NAMED)
+    for frame in best:
         names = [name for name in labels_of(retriever, scene, frame) if not said & frozenset(terms(name))]
-        if names:
-            return _told(query, names, (frame,))
-    return Draft(query.kind, None, NAMED, reason=f"I do not know what was there beside {relation.objects[0]}")
+        if names:  # what a picture shows at once need not stand so
+            reason += f"; in one picture with it I saw: {', '.join(names[:TOLD])}"
+            break
+    return Draft(query.kind, None, 0.0, frames, reason=reason)
+
+
+def _placed_beside(
+    query: Query,
+    relation: Relation,
+    retriever: Retriever,
+    finder: Finder,
+    scene: Scene,
+    asker_m: Vec3 | None,
+    min_confidence: float,
+) -> Draft | None:
+    """What has its own place near that of the named thing; None where that has none, or nothing is near."""
+    relating = Relating(retriever, finder, scene, asker_m, min_confidence)
+    named = relating.thing(query, relation.objects[0])
+    as_of_ns = int(scene.stamps_ns[-1])
+    for entity in named.located:
+        place = entity.position
+        around = retriever.reader.near(
+            finder.in_view, place.mean_m, relating.reach_m, as_of_ns, map_id=place.map_id, limit=LOOKED_AT
+        )
+        others = [
+            e.label
+            for e in around
+            if e.entity_id not in named.entity_ids and e.position.source is not PositionSource.ROBOT
+        ]
+        frame = _last_frame(retriever, finder.in_view, entity, scene)
+        if others and frame is not None:
+            told = _told(query, list(dict.fromkeys(others)), (frame,), sure=NAMED)
+            return dataclasses.replace(told, also=f"Each at most {relating.reach_m:.1f} m from it.")
+    return None
 
 
 def _placed_near(retriever: Retriever, view: str, scene: Scene, asker_m: Vec3) -> Draft | None:

@@ -110,7 +110,7 @@ class StoredRelations:
     def _ends(self, query: Query, names: list[frozenset[str]], keyframe_id: int, as_of_ns: int) -> set[str]:
         ends: set[str] = set()
         for entity_id in set(self._reader.entities_in(self._view, keyframe_id).values()):
-            label = _label(entity_id)
+            label = type_terms(entity_id)
             if not any(name <= label or label <= name for name in names):
                 continue
             for relation in self._of(entity_id, as_of_ns):
@@ -157,7 +157,7 @@ def _said(query: Query, relation: Relation, entity_id: str) -> set[str]:
 def _objects(asked: Asked, relation: Relation, entity_id: str, *, exact: bool = False) -> set[str]:
     """Objects of the asked relation to which an edge relates an entity in that way."""
     outward = relation.subject_id == entity_id
-    other = _label(relation.object_id if outward else relation.subject_id)
+    other = type_terms(relation.object_id if outward else relation.subject_id)
     said = grammar.PREDICATES.get(relation.predicate, relation.predicate)
     said = said if outward else INVERSE.get(said, "")
     # Between two is near both, and whatever stands in any relation is near.
@@ -167,7 +167,7 @@ def _objects(asked: Asked, relation: Relation, entity_id: str, *, exact: bool = 
     return {name for name in asked.objects if frozenset(terms(name)) & other}
 
 
-def _label(entity_id: str) -> frozenset[str]:
+def type_terms(entity_id: str) -> frozenset[str]:
     """Terms of an entity's type; ids are ``<type>_<num>``."""
     return _terms_of_type(entity_id.rpartition("_")[0])
 

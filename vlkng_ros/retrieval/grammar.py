@@ -230,7 +230,9 @@ NONE_OF = re.compile(r"^(?:(?:is|are|was|were) there|(?:did|have|do) (?:you|i|we
 """A yes to "is there no bench?" says that there is none."""
 EITHER_THING = re.compile(r"\b(?:any|some)\b.*\bor\b")
 """Whether there are "any cats or dogs" is answered yes or no, and not by which."""
-FAR = re.compile(r"^how (?:far|distant)(?: away)?\b(?:\s+from (?:me|here|us))?\s*(?:is|are|was|were|to)?\b\s*")
+FAR = re.compile(
+    r"^how (?:far|distant|close)(?: away| apart)?\b(?:\s+from (?:me|here|us))?\s*(?:is|are|was|were|to)?\b\s*"
+)
 ITSELF = re.compile(r"^(?P<asks>where(?: (?:is|are|was|were))?|when(?: (?:did you|have you) (?:last )?(?:see|seen))?) "
                     r"(?:it|they|them|that|those|he|him|she|her)$")  # fmt: skip
 """A question about what the words before the comma name."""
@@ -263,6 +265,6 @@ STARTS = ((re.compile(r"^were (?=(?:is|are|was|did|can|could|do|does)\b)"), "whe
 QUOTED = re.compile(r'"([^"]{1,200})"')
 NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+\b")
 WH_AUX = re.compile(
-    rf"^(?:what|which|who|whose|whom|how|describe)(?:'s)?\b\s*(?:is|are|was|were|did|do|does|has|have|had|can|"
-    rf"could)?\s*(?:{SUBJECT}\s+)?(?:{SEEING}\s+)?"
+    rf"^(?:what|which|who|whose|whom|how|describe)(?:'s)?\b\s*(?:(?:is|are|was|were|did|do|does|has|have|had|can|"
+    rf"could)\b)?\s*(?:{SUBJECT}\s+)?(?:{SEEING}\s+)?"
 )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from vlkng_ros.errors import QuestionError
 from vlkng_ros.memory.words import NUMBERS, terms
-from vlkng_ros.retrieval import grammar
+from vlkng_ros.retrieval import forms, grammar
 from vlkng_ros.retrieval.grammar import Superlative
 from vlkng_ros.retrieval.motion_phrases import Motion, MotionKind, find_motion
 from vlkng_ros.retrieval.time_phrases import TimePhrase, find_time_phrases
@@ -67,6 +67,14 @@ class Query:
     negated: bool = False
     """Asks whether there is none."""
     times: tuple[TimePhrase, ...] = field(default=())
+    apart_from: str = ""
+    """A second thing, where its distance to the target is asked."""
+    described: str = ""
+    """What the target is asked to look like ("is the cat red"); the target says it, too."""
+    parts: tuple[str, ...] = ()
+    """The things of a target that is several ("the cat and the dog")."""
+    bare: bool = False
+    """Words alone, which nothing marks as a question in English."""
     names: frozenset[str] = frozenset()
     """Stems of words written as names ("the Bill and Melinda Gates building"): captions hardly ever know them, so
     that is not held against a thing that stands there."""
@@ -88,14 +96,22 @@ def parse(text: str) -> Query:
     """
     asked, quoted = _normalised(text)
     times, rest = find_time_phrases(asked)
-    body = _unwrapped(rest)
+    body = forms.positive(_unwrapped(rest))
+    bare = not (_asks(body) or grammar.NEED.search(body) or grammar.FAR.search(body) or _LATE.search(body))
     negated = grammar.NONE_OF.search(body) is not None
     body = re.sub(r"\bno\s+", "any ", body, count=1) if negated else body
     kind, body, requested = _kind(body)
+    body = "" if not requested and forms.asks_where_not(body, kind) else body
     present = bool(grammar.NOW.search(asked) or grammar.PRESENT.search(asked))
     times_asked = bool(grammar.TIMES.search(body)) if kind is AnswerKind.COUNT else False
     body = grammar.TIMES.sub("", body) if times_asked else body
     attribute, body = _attribute(body, kind)
+    apart_from = ""
+    if attribute == "distance":
+        body, other = forms.pair_of(body)
+        apart_from = _phrase(other, AnswerKind.POSITION, requested=True)
+    thing, described = forms.said_of(body) if kind is AnswerKind.BINARY else ("", "")
+    body = f"is the {described} {thing}" if described else body
     superlative, ordinal, body = _superlative(body)
     motion, body = find_motion(body, kind)
     choices, body = _choices(body, kind)
@@ -105,7 +121,8 @@ def parse(text: str) -> Query:
     min_count, body = _min_count(body)
     excluded, body = _excluded(body)
     phrase = _phrase(body, kind, requested)
-    target, relation = ("", relation) if is_open else _related(phrase)
+    parts = forms.parts_of(phrase, kind) if motion is None and not quoted else ()
+    target, relation = ("", relation) if is_open else (phrase, None) if parts else _related(phrase)
     if motion is not None and motion.kind is not MotionKind.AT_PLACE and not motion.leaves_target:
         target, relation, phrase = "", None, ""
     return Query(
@@ -129,6 +146,10 @@ def parse(text: str) -> Query:
         open=is_open,
         negated=negated,
         times=times,
+        apart_from=apart_from,
+        described=described,
+        parts=parts,
+        bare=bare,
         names=frozenset(term for name in grammar.NAME.findall(text) for term in terms(name)),
     )
 
@@ -141,7 +162,8 @@ def _normalised(text: str) -> tuple[str, tuple[str, ...]]:
     for slip, meant in grammar.STARTS:
         lowered = slip.sub(meant, lowered)
     if not re.search(r"\w", lowered):
-        raise QuestionError("the question is empty: ask something like 'Where is the fire extinguisher?'")
+        found = "holds no words" if lowered else "is empty"
+        raise QuestionError(f"the question {found}: ask something like 'Where is the fire extinguisher?'")
     quoted = tuple(" ".join(q.split()) for q in grammar.QUOTED.findall(lowered) if re.search(r"\w", q))
     asked = re.sub(r"[\"\[\]{}<>*#~|\\^_=]+", " ", lowered)
     asked = re.sub(r"[?!.;,:\s]+$", "", " ".join(asked.split()))
@@ -186,6 +208,9 @@ _BY_QUESTION_WORD = (
 )
 
 
+_LATE = re.compile(r"\b(where|when)$")
+
+
 def _kind(text: str) -> tuple[AnswerKind, str, bool]:
     """-> (kind, what follows the question word, whether it is a request or a bare phrase)."""
     if grammar.AGO_QUESTION.search(text):
@@ -212,7 +237,7 @@ def _kind(text: str) -> tuple[AnswerKind, str, bool]:
         either = either and not grammar.EITHER_THING.search(text)
         return (AnswerKind.TEXT if either else AnswerKind.BINARY), text, False
     # "... where?", "... when?" at the end, else a bare phrase: the robot is asked for the thing's place
-    if found := re.search(r"\b(where|when)$", text):
+    if found := _LATE.search(text):
         return (AnswerKind.POSITION if found[1] == "where" else AnswerKind.TIME), text[: found.start()], False
     return AnswerKind.POSITION, text, True
 

@@ -1,0 +1,300 @@
+"""How things stand to each other: whether one is beside, on or left of another, and how far apart two are."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from vlkng_ros.answering.confidence import absence, confidence
+from vlkng_ros.answering.draft import Draft
+from vlkng_ros.errors import NotInMemoryError
+from vlkng_ros.memory.words import terms
+from vlkng_ros.retrieval.channels import RELATED_FRAMES, StoredRelations, type_terms
+from vlkng_ros.retrieval.hybrid_search import is_inside, wordings
+from vlkng_ros.retrieval.phrases import head_of
+from vlkng_ros.retrieval.presets import Finder
+from vlkng_ros.retrieval.query import Query, Relation
+from vlkng_ros.retrieval.ranking import RELATION_REACH_M, best_frames, scale_of
+from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
+from vlkng_ros.types import AnswerKind, Entity, Float64Array, PositionSource, Vec3
+
+BY_DISTANCE = frozenset(("near", "between"))
+"""Relations that places tell; of the others only an edge or a caption does."""
+SIDES = {
+    "left of": re.compile(r"\bleft\b"),
+    "right of": re.compile(r"\bright\b"),
+    "above": re.compile(r"\b(?:above|over)\b"),
+    "over": re.compile(r"\b(?:above|over)\b"),
+    "under": re.compile(r"\b(?:under|underneath|below|beneath)\b"),
+    "behind": re.compile(r"\bbehind\b"),
+}
+"""Relations that a caption must say in so many words, in the sentence that names both things."""
+ALSO_SAID = {"above": ("above", "over", "on"), "over": ("over", "above", "on")}
+"""Edges that say what is asked; what is on a thing is above it."""
+SYMMETRIC = frozenset(("near", "between", "opposite", "against"))
+CLEAR = 0.5
+"""Share of the best evidence for a thing from which a frame was taken near it."""
+_PRONOUN = re.compile(r"^(?:it|them|him|her|me|us|you|there|this|that|these|those|each other)$")
+_MAY = re.compile(r"\b(?:can|could|may|should) (?:i|we|one|people)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """What a memory holds of a phrase: ``located`` are its entities that have a place of their own."""
+
+    phrase: str
+    sure: float
+    seen: bool
+    found: Found
+    entity_ids: tuple[str, ...]
+    located: tuple[Entity, ...]
+
+    @property
+    def frames(self) -> tuple[tuple[int, float], ...]:
+        """Frames that show it, best first, with scores."""
+        peaks = self.found.peaks
+        return tuple(zip(peaks.frames.tolist(), peaks.scores.tolist(), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether a relation holds: None where the memory does not tell; ``also`` says what speaks for it."""
+
+    yes: bool | None
+    also: str = ""
+
+
+class Relating:
+    """Judges relations in a scene.
+
+    Args:
+        retriever: index and entities of the memory.
+        finder: the preset's ranking of keyframes.
+        scene: what the question may see.
+        asker_m: where the asker stands.
+        min_confidence: below it a thing was not seen.
+    """
+
+    def __init__(
+        self, retriever: Retriever, finder: Finder, scene: Scene, asker_m: Vec3 | None, min_confidence: float
+    ) -> None:
+        self._retriever = retriever
+        self._finder = finder
+        self._scene = scene
+        self._asker_m = asker_m
+        self._min_confidence = min_confidence
+        self._as_of_ns = int(scene.stamps_ns[-1])
+
+    @property
+    def reach_m(self) -> float:
+        """How far apart things are that are near each other: what the ranking of places goes by, too."""
+        return RELATION_REACH_M * scale_of(self._scene.positions_m)
+
+    def thing(self, query: Query, phrase: str) -> Thing:
+        """What the memory holds of a phrase."""
+        asked = dataclasses.replace(
+            query, target=phrase, whole=phrase, relation=None, kind=AnswerKind.POSITION, open=False, parts=()
+        )
+        found = self._finder.find(asked, self._scene, self._asker_m)
+        sure = confidence(found.support, found.needed)
+        seen = sure >= self._min_confidence and bool(len(found.peaks.frames))
+        ids = tuple(dict.fromkeys(self._ids(phrase, found))) if seen and self._finder.in_view else ()
+        return Thing(phrase, sure, seen, found, ids, tuple(self._located(ids)))
+
+    def _ids(self, phrase: str, found: Found) -> Iterator[str]:
+        names = [frozenset(terms(wording.text)) for wording in wordings(phrase)]
+        for frame in best_frames(found.total, RELATED_FRAMES):
+            shown = self._retriever.reader.entities_in(self._finder.in_view, int(self._scene.keyframe_ids[frame]))
+            for entity_id in shown.values():
+                label = type_terms(entity_id)
+                if any(name and (name <= label or label <= name) for name in names):
+                    yield entity_id
+
+    def _located(self, ids: tuple[str, ...]) -> Iterator[Entity]:
+        for entity_id in ids:
+            try:
+                entity = self._retriever.reader.entity(self._finder.in_view, entity_id, self._as_of_ns)
+            except NotInMemoryError:
+                continue
+            if entity.position.source is not PositionSource.ROBOT:
+                yield entity
+
+    # ------------------------------------------------------------------------------------------ distances
+
+    def distance(self, query: Query) -> Draft:
+        """How far the target is from the other thing: of their own places, else of where they were seen from."""
+        one, other = self.thing(query, query.target), self.thing(query, query.apart_from)
+        for thing in (one, other):
+            if not thing.seen:
+                sure = absence(thing.sure, len(self._scene))
+                return Draft(query.kind, None, sure, thing.frames, thing=thing.phrase)
+        sure, frames = min(one.sure, other.sure), (one.frames[0], other.frames[0])
+        pair = closest(one, other)
+        if pair is not None:
+            text = f"{pair[0]:.1f} m apart"
+            return Draft(query.kind, text, sure, frames, thing=f"{one.phrase} and {other.phrase}")
+        first, second = self._viewed(one), self._viewed(other)
+        if first is None or second is None or first[1] != second[1] or set(one.entity_ids) & set(other.entity_ids):
+            reason = f"I do not know how far {one.phrase} is from {other.phrase}"
+            return Draft(query.kind, None, 0.0, frames, reason=reason)
+        apart = float(np.hypot(*(first[0] - second[0])[:2]))
+        text = f"{apart:.1f} m between where I saw {one.phrase} and {other.phrase} from; where they stand I do not know"
+        return Draft(query.kind, text, sure, frames, thing=f"{one.phrase} and {other.phrase}")
+
+    def _viewed(self, thing: Thing) -> tuple[Float64Array, str] | None:
+        """Where the robot stood when it saw a thing best, and in which map."""
+        frame = thing.frames[0][0]
+        try:
+            keyframe = self._retriever.reader.keyframe(int(self._scene.keyframe_ids[frame]))
+        except NotInMemoryError:
+            return None
+        return self._scene.positions_m[frame].astype(np.float64), keyframe.map_id
+
+    # ------------------------------------------------------------------------------------------ relations
+
+    def judged(self, query: Query, relation: Relation) -> Judgement | None:
+        """Whether the target, which was seen, stands so; None where no more is asked than that it was seen."""
+        inside = is_inside(relation.predicate, relation.objects[0])
+        if inside or _MAY.search(query.text.lower()) or any(_PRONOUN.search(other) for other in relation.objects):
+            return None
+        target = self.thing(query, query.target)
+        others = [self.thing(query, other) for other in relation.objects]
+        stored = self._stored(query, relation, target)
+        if stored is not None:
+            return stored
+        if relation.predicate in BY_DISTANCE:
+            return self._by_place(relation, target, others)
+        if self._captioned(relation, target):
+            return Judgement(True)
+        named = " and ".join(thing.phrase for thing in (target, *others))
+        edges = self._edges(relation, target)
+        known = f"; I remember: {', '.join(edges)}" if edges else ""
+        asked = f"{target.phrase} is {relation.predicate} {' and '.join(relation.objects)}"
+        return Judgement(None, f"I saw {named}, and do not know whether {asked}{known}")
+
+    def _stored(self, query: Query, relation: Relation, target: Thing) -> Judgement | None:
+        """What edges say, where any says so or the reverse."""
+        if not self._finder.in_view:
+            return None
+        frames = [int(self._scene.keyframe_ids[f]) for f in best_frames(target.found.total, RELATED_FRAMES)]
+        edges = StoredRelations(self._retriever.reader, self._finder.in_view)
+
+        def said(of: str, predicate: str, objects: tuple[str, ...]) -> bool:
+            for name in ALSO_SAID.get(predicate, (predicate,)):
+                asked = dataclasses.replace(query, target=of, relation=Relation(name, objects))
+                shown = edges.shown(asked, [w.text for w in wordings(of)], frames, self._as_of_ns)
+                if any(count >= len(objects) for count in shown.values()):
+                    return True
+            return False
+
+        holds = said(target.phrase, relation.predicate, relation.objects)
+        reverse = relation.predicate not in SYMMETRIC and said(
+            relation.objects[0], relation.predicate, (target.phrase,)
+        )
+        told = ", ".join(self._edges(relation, target))
+        if holds and reverse:
+            return Judgement(None, f"I do not know: it looked different from where I stood; I remember: {told}")
+        if holds or reverse:
+            return Judgement(holds, f"I remember: {told}." if told else "")
+        return None
+
+    def _edges(self, relation: Relation, target: Thing) -> list[str]:
+        """Stored edges between the target and the things it is related to, in words."""
+        others = [frozenset(terms(other)) for other in relation.objects]
+        said: dict[str, None] = {}
+        for entity_id in target.entity_ids:
+            for edge in self._retriever.reader.relations(self._finder.in_view, entity_id, self._as_of_ns):
+                far = edge.object_id if edge.subject_id == entity_id else edge.subject_id
+                if any(other & type_terms(far) for other in others):
+                    one, two = (name.rpartition("_")[0].replace("_", " ") for name in (edge.subject_id, edge.object_id))
+                    said[f"{one} {edge.predicate} {two}"] = None
+        return list(said)
+
+    def _by_place(self, relation: Relation, target: Thing, others: list[Thing]) -> Judgement:
+        """Near and between: by places of their own, else by where the robot stood when it saw them."""
+        if relation.predicate == "between" and len(others) == 2:
+            ends = [(a, b) for a in others[0].located for b in others[1].located if _same_map(a, b)]
+            away = [_from_line(t, *pair) for t in target.located for pair in ends if _same_map(t, pair[0])]
+            if away:
+                return Judgement(min(away) <= self.reach_m)
+        else:
+            pairs = [closest(target, other) for other in others]
+            if all(pair is not None for pair in pairs):
+                apart = max(pair[0] for pair in pairs if pair is not None)
+                return Judgement(apart <= self.reach_m, f"They are {apart:.1f} m apart.")
+        if all(self._viewed_near(target, other) for other in others):
+            return Judgement(True)
+        named = " and ".join(other.phrase for other in others)
+        seen = f"I saw {target.phrase} and {named} from places far apart"
+        return Judgement(None, f"{seen}, and do not know how they stand")
+
+    def _viewed_near(self, one: Thing, other: Thing) -> bool:
+        places = []
+        for thing in (one, other):
+            total = thing.found.total
+            clear = [f for f in best_frames(total, RELATED_FRAMES) if total[f] >= CLEAR * float(total.max())]
+            places.append(self._scene.positions_m[clear, :2].astype(np.float64))
+        if not len(places[0]) or not len(places[1]):
+            return True  # the other thing's words alone were found: that is judged with the target's
+        apart = places[0][:, None] - places[1][None]
+        return bool(np.hypot(apart[..., 0], apart[..., 1]).min() <= self.reach_m)
+
+    def _captioned(self, relation: Relation, target: Thing) -> bool:
+        """Whether a caption says it: names both things, and of sides the side, too, in one sentence."""
+        index, scene = self._retriever.index, self._scene
+        names = [_heads(phrase) for phrase in (target.phrase, *relation.objects)]
+        side = SIDES.get(relation.predicate)
+        for frame in best_frames(target.found.evidence.raw, RELATED_FRAMES):
+            part = index.narrowed(scene.cut, frame, frame + 1)
+            _, slots, caption = index.mentions_in(part)
+            said = slots[caption].tolist()
+            sentences = [(index.texts[slot].lower(), frozenset(index.terms_of[slot])) for slot in said]
+            if side is None:
+                named = all(any(name & words for _, words in sentences) for name in names)
+            else:
+                named = any(side.search(text) and all(name & words for name in names) for text, words in sentences)
+            if named:
+                return True
+        return False
+
+
+def sentences_about(relation: Relation, retriever: Retriever, scene: Scene, frame: int) -> list[str]:
+    """Sentences of a frame's caption that name all objects of a relation, and of sides the side."""
+    index, side = retriever.index, SIDES.get(relation.predicate)
+    _, slots, caption = index.mentions_in(index.narrowed(scene.cut, frame, frame + 1))
+    names = [_heads(phrase) for phrase in relation.objects]
+    said = [slot for slot in slots[caption].tolist() if all(name & set(index.terms_of[slot]) for name in names)]
+    texts = [index.texts[slot] for slot in said]
+    return [text for text in texts if side is None or side.search(text.lower())]
+
+
+def closest(one: Thing, other: Thing) -> tuple[float, Entity, Entity] | None:
+    """The two entities of two things that stand closest, with their distance; None where they have no places."""
+    pairs = [
+        (float(np.linalg.norm(np.subtract(a.position.mean_m, b.position.mean_m))), a, b)
+        for a, b in itertools.product(one.located, other.located)
+        if a.entity_id != b.entity_id and _same_map(a, b)
+    ]
+    return min(pairs, default=None, key=lambda pair: pair[0])
+
+
+def _same_map(a: Entity, b: Entity) -> bool:
+    return (a.position.map_id, a.position.frame_id) == (b.position.map_id, b.position.frame_id)
+
+
+def _from_line(entity: Entity, a: Entity, b: Entity) -> float:
+    """How far an entity is from the line between two others, in metres; infinite beyond its ends."""
+    start, end, at = (np.asarray(e.position.mean_m[:2]) for e in (a, b, entity))
+    along = end - start
+    length = float(along @ along)
+    share = float((at - start) @ along) / length if length > 0 else 0.0
+    return float(np.linalg.norm(at - start - share * along)) if 0.0 <= share <= 1.0 else float("inf")
+
+
+def _heads(phrase: str) -> frozenset[str]:
+    return frozenset(head for wording in wordings(phrase) if (head := head_of(wording.text)))

@@ -1,0 +1,89 @@
+"""Forms that questions come in: denied, of several things at once, of a pair, of a thing and what it looks like."""
+
+from __future__ import annotations
+
+import re
+
+from vlkng_ros.memory.words import COLORS, SIZES
+from vlkng_ros.retrieval import grammar
+from vlkng_ros.retrieval.phrases import is_clause
+from vlkng_ros.types import AnswerKind
+
+MAX_PARTS = 5
+PART_WORDS = 3
+STATES = frozenset(("open", "opened", "closed", "shut", "locked", "empty", "full", "broken", "wet", "dirty", "clean"))
+"""With colors and sizes, what may be said of a thing at the end of a question without being a part of its name."""
+
+_AUXILIARY = r"(?:did|do|does|is|are|was|were|has|have|had|can|could|will|would|should)"
+_DETERMINER = r"(?:the|that|this|those|these|my|your|our|his|her|its|their)"
+_SHORT = {"can't": "can", "cannot": "can", "won't": "will"}
+_CONTRACTED = re.compile(rf"^(?:({_AUXILIARY})n't|(can't|cannot|won't))\b(?:\s+not\b)?")
+_DENIED = re.compile(
+    rf"^({_AUXILIARY}\s+(?:{grammar.SUBJECT}|there|{_DETERMINER}\s+[a-z]+(?:\s+(?!that\b|which\b|who\b)[a-z]+)?))"
+    r"\s+(?:not|never)\b"
+)
+_NOWHERE = re.compile(
+    rf"^(?:{_AUXILIARY}(?:n't|\s+not)\b|{_AUXILIARY}\s+(?:{grammar.SUBJECT}|there)\s+(?:not|never|no)\b)"
+    r"|\b(?:not|never)(?:\s+(?:seen|found|located|visible|there))?$"
+)
+_PAIRS = (
+    re.compile(r"^(?:it\s+)?from\s+(?P<one>.+?)\s+to\s+(?P<other>.+)$"),
+    re.compile(r"^between\s+(?P<one>.+?)\s+and\s+(?P<other>.+)$"),
+    re.compile(r"^(?P<one>.+?)\s+(?:away\s+)?(?:from|to)\s+(?P<other>.+)$"),
+    re.compile(r"^(?P<one>.+?)\s+and\s+(?P<other>.+)$"),
+)
+_ASKER = re.compile(r"^(?:me|us|here|you|(?:the )?robot|(?:my|your)(?: current)? (?:position|location|place))$")
+_SAID_OF = re.compile(
+    rf"^(?:is|are|was|were)\s+{_DETERMINER}\s+(?P<thing>[a-z][a-z \-]*?)\s+(?P<said>[a-z]+)$",
+)
+_BETWEEN_PARTS = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+(?:how many\s+)?")
+_STARTS_A_PART = re.compile(rf"^(?:{_DETERMINER}|an?|any|some)\s+[a-z]")
+_PLURAL = re.compile(r"(?:s|people|men|women|children|mice)$")
+
+
+def positive(text: str) -> str:
+    """A question whether something is not so as the question whether it is: "haven't you seen", "did you not see"."""
+    text = _CONTRACTED.sub(lambda found: found[1] or _SHORT[found[2]], text)
+    return _DENIED.sub(r"\1", text)
+
+
+def asks_where_not(text: str, kind: AnswerKind) -> bool:
+    """Whether it is asked where or when something is not, by what follows the question word: nothing remembers that."""
+    times = (AnswerKind.POSITION, AnswerKind.TIME, AnswerKind.DURATION)
+    return kind in times and _NOWHERE.search(text) is not None
+
+
+def pair_of(text: str) -> tuple[str, str]:
+    """-> the things whose distance is asked; the second is empty where it is the asker's."""
+    for pattern in _PAIRS:
+        if found := pattern.search(text):
+            one, other = found["one"].strip(), found["other"].strip()
+            if _ASKER.search(other):
+                return one, ""
+            return (other, "") if _ASKER.search(one) else (one, other)
+    return text, ""
+
+
+def said_of(text: str) -> tuple[str, str]:
+    """-> the thing and what it is asked to look like ("is the cat red"); both empty for any other question."""
+    found = _SAID_OF.search(text)
+    if found is None or found["said"] not in COLORS | SIZES | STATES:
+        return "", ""
+    return found["thing"], found["said"]
+
+
+def parts_of(phrase: str, kind: AnswerKind) -> tuple[str, ...]:
+    """The things of "the cat and the dog", "cats and cups"; empty for one thing ("salt and pepper shaker")."""
+    if kind not in (AnswerKind.POSITION, AnswerKind.COUNT, AnswerKind.BINARY):
+        return ()
+    pieces = [piece for piece in _BETWEEN_PARTS.split(phrase) if piece]
+    if not 2 <= len(pieces) <= MAX_PARTS:
+        return ()
+    if kind is AnswerKind.COUNT:
+        apart = all(_PLURAL.search(piece) for piece in pieces)
+    else:
+        apart = all(_STARTS_A_PART.search(piece) for piece in pieces[1:])
+    names = [grammar.ARTICLE.sub("", piece).strip() for piece in pieces]
+    if not apart or any(len(n.split()) > PART_WORDS or is_clause(n) or grammar.RELATION.search(n) for n in names):
+        return ()
+    return tuple(names)
