@@ -2,8 +2,9 @@ import json
 from pathlib import Path
 
 import pytest
-from captioned_drives import SECOND, WordEncoder, remember, round_trip
+from captioned_drives import SECOND, Seen, WordEncoder, remember, round_trip
 
+from vlkng_ros.answering.wording import span
 from vlkng_ros.cli import main
 
 
@@ -81,6 +82,10 @@ def test_a_batch_is_answered_in_order(memory: Path, tmp_path: Path, capsys: pyte
         ('{"id": "a", "question": "Where?", "position": [1, 2]}', "'position' needs three finite numbers"),
         ('{"id": "a", "question": "Where?", "position": [1, 2, NaN]}', "'position' needs three finite numbers"),
         ('{"id": "a", "question": "Where?", "since_ns": 2, "as_of_ns": 1}', "window is empty"),
+        ('{"id": "a", "question": "Where?", "as_of_ns": 16738841856891070000000000}', "no time that a memory can hold"),
+        ('{"id": "a", "question": "Where?", "since_ns": -1}', "'since_ns' -1 is no time that a memory can hold"),
+        ('{"id": "a", "question": "Where?", "as_of_ns": 1' + "0" * 5000 + "}", "is not JSON"),
+        ('{"id": "a", "question": "Where?", "position": [0, 0, 1' + "0" * 400 + "]}", "three finite numbers"),
     ],
 )
 def test_a_bad_line_is_named_and_nothing_is_asked(
@@ -93,6 +98,55 @@ def test_a_bad_line_is_named_and_nothing_is_asked(
     assert printed.out == ""
     assert "questions.jsonl, line 3:" in printed.err
     assert reason in printed.err
+
+
+def test_a_line_that_cannot_be_asked_has_an_error_and_the_rest_goes_on(
+    memory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    batch = tmp_path / "questions.jsonl"
+    questions = ["Where is the sofa?", "Where is the " + "x" * 12_000, "Where is the bench\u2028?"]
+    lines = [json.dumps({"id": i, "question": q}, ensure_ascii=False) for i, q in enumerate(questions)]
+    batch.write_text("\n".join(lines), encoding="utf-8-sig")
+    assert vlkng(memory, "--batch", str(batch)) == 1
+    printed = capsys.readouterr()
+    before, refused, after = [json.loads(line) for line in printed.out.split("\n") if line]
+    assert (before["status"], after["status"]) == ("ok", "ok")
+    assert set(refused) == {*before, "error"}
+    assert (refused["id"], refused["status"], refused["value"], refused["frames"]) == (1, "invalid", None, [])
+    assert "characters, and at most" in refused["error"]
+    assert "1 of 3 lines" in printed.err
+
+
+def test_what_a_caption_says_neither_steers_the_terminal_nor_fills_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    caption = "A green kettle \x1b[2J\x9b31m stands" + " here" * 10_000
+    frames = [
+        Seen(1.0, 0.0, 0.0, caption, ("kettle \x1b]0;mine\x07",)),
+        Seen(9.0, 9.0, 9.0, "On a lawn" + ", wet" * 9000),
+    ]
+    spoilt = remember(tmp_path / "memory.db", frames)
+    for question in ("Where is the kettle?", "Describe the lawn."):
+        assert vlkng(spoilt, question) == 0
+        out = capsys.readouterr().out
+        assert out.splitlines()[0].endswith("...")
+        assert len(out) < 2000
+        assert "kettle" not in question or "A green kettle \\x1b[2J\\x9b31m stands here" in out
+        assert not set(out) & set("\x1b\x9b\x07")
+        assert vlkng(spoilt, "--json", question) == 0
+        out = capsys.readouterr().out
+        assert len(json.loads(out)["answer"]) < 600
+        assert len(str(json.loads(out)["value"])) < 600
+        assert not set(out) & set("\x1b\x9b\x07")
+    assert main(["inspect", "--memory", str(spoilt)]) == 0
+    assert "kettle \\x1b]0;mine\\x07 1" in capsys.readouterr().out
+    assert main(["forget", "--memory", str(spoilt), "--label", "kettle \x1b]0;mine\x07", "--yes"]) == 0
+    assert "forgot 'kettle \\x1b]0;mine\\x07'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(0.6, "1 second"), (1.4, "1 second"), (2.0, "2 seconds")])
+def test_one_second_is_not_plural(seconds: float, words: str) -> None:
+    assert span(seconds) == words
 
 
 def test_bad_input_is_refused_in_words(memory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +166,16 @@ def test_bad_input_is_refused_in_words(memory: Path, tmp_path: Path, capsys: pyt
     assert other.read_text() == "not a memory"
 
 
-@pytest.mark.parametrize("args", [["--as-of", "noon"], ["--position", "1", "2", "nan"], ["--max-keyframes", "0"]])
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--as-of", "noon"],
+        ["--as-of", "9000-01-01"],
+        ["--since", "1" * 26],
+        ["--position", "1", "2", "nan"],
+        ["--max-keyframes", "0"],
+    ],
+)
 def test_bad_options_are_refused(memory: Path, args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         vlkng(memory, *args, "Where is the sofa?")
