@@ -1,0 +1,79 @@
+"""Questions about how things stand, how far apart they are, and about several at once, worked out by hand."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from captioned_drives import SECOND, open_writer
+
+from vlkng_ros.answering import MemoryQuery
+from vlkng_ros.answering.confidence import absence
+from vlkng_ros.memory import MemoryReader
+from vlkng_ros.types import AnswerStatus, Capture, Detection, Intrinsics, Perception, Pose, Question, RelationMention
+
+LOOKING_ALONG_X = (-0.5, 0.5, -0.5, 0.5)
+CAMERA = Intrinsics(100.0, 100.0, 50.0, 50.0, 100, 100)
+BOX = (45.0, 45.0, 55.0, 55.0)
+STOPS = [("cup", 2.0), ("cat", 4.0), ("", None), ("person", 8.0), ("box", None)]
+"""What is straight ahead, and how far; stops are 0.5 m apart: the cup is at x = 2, the cat 4.5, the person 9.5 m."""
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryQuery]:
+    path: Path = tmp_path_factory.mktemp("relations") / "memory.db"
+    with open_writer(path) as writer:
+        for i, (label, depth_m) in enumerate(STOPS):
+            pose = Pose.planar("map", 0.5 * i, 0.0, 0.0)
+            camera = Pose("map", pose.position_m, LOOKING_ALONG_X)
+            taken = Capture(i * SECOND, pose, camera, intrinsics=CAMERA, image_size_px=(100, 100))
+            keyframe = writer.add_keyframe(taken)
+            shown = [Detection(label, BOX, depth_m=depth_m)] if label else [Detection("plate"), Detection("jug")]
+            edges = () if label else (RelationMention(0, "left of", 1),)
+            writer.add_perception(keyframe.keyframe_id, Perception("", tuple(shown), edges, backend="told"))
+            writer.associate(keyframe.keyframe_id)
+    with MemoryReader.open(path) as reader:
+        yield MemoryQuery(reader, None)
+
+
+@pytest.mark.parametrize(
+    ("question", "value", "said"),
+    [
+        ("How far is the cat from the cup?", "2.5 m apart", "2.5 m apart"),
+        ("What is the distance between the cup and the person?", "7.5 m apart", "7.5 m apart"),
+        ("How far apart are the cat and the dog?", None, "I have not seen dog."),
+        ("Is the plate left of the jug?", True, "plate left of jug"),
+        ("Is the jug left of the plate?", False, "No. I remember: plate left of jug."),
+        ("Is the jug to the right of the plate?", True, "plate left of jug"),
+        ("Is the cat left of the cup?", None, "do not know whether cat is left of cup"),
+        ("Is the cat near the cup?", True, "2.5 m apart"),
+        ("Is the person near the cup?", False, "7.5 m apart"),
+        ("Did you not see a cat?", True, "Yes. I saw: cat"),
+        ("Haven't you seen a cat?", True, "Yes. I saw: cat"),
+        ("What is near the cat?", "cup", "cup"),
+        ("What is near the person?", None, "I do not know what was near person"),
+        ("How many cats and cups did you see?", 2, "cats: 1, cups: 1"),
+        ("How many persons did you see?", 1, "1. I saw: person"),
+        ("Is the cat red?", None, "I saw cat, and do not remember whether it is red."),
+        ("Where is the cup not?", None, "I do not know."),
+        ("Où est le chat ?", None, "I do not understand the question (English only)"),
+        ("When did you see the cat?", 1 * SECOND, "3 seconds before the newest keyframe"),
+    ],
+)
+def test_only_what_is_known_is_answered(memory: MemoryQuery, question: str, value: object, said: str) -> None:
+    answer = memory.ask(Question(question))
+    assert answer.value == value, answer.text
+    assert said in answer.text
+    assert (answer.status is AnswerStatus.OK) is (value is not None)
+    assert answer.goal is None or value not in (None, False)
+
+
+def test_of_two_things_the_one_that_was_seen_is_the_place(memory: MemoryQuery) -> None:
+    for question in ("Where is the cat and the dog?", "Where is the dog and the cat?"):
+        answer = memory.ask(Question(question))
+        assert answer.keyframes[0].label == "cat"
+        assert answer.text.endswith("I have not seen dog.")
+
+
+def test_an_absence_is_surer_the_more_was_looked_through() -> None:
+    assert [absence(0.0, n) for n in (0, 20, 180)] == pytest.approx([0.5, 0.75, 0.95])
+    assert absence(0.5, 1000) == 0.5
