@@ -8,10 +8,10 @@ import time
 from vlkng_ros.answering.draft import Draft
 from vlkng_ros.answering.extractive import Extractive
 from vlkng_ros.answering.keyframes import Ranked, load_ranked
-from vlkng_ros.answering.language_model import Chat
 from vlkng_ros.answering.model_answers import EXTRACTIVE, Asked, ModelAnswers, Worked
 from vlkng_ros.answering.rewriting import Rewriter
 from vlkng_ros.answering.wording import NEWEST, clock, quoted, worded
+from vlkng_ros.chat import Chat
 from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ConfigError, QuestionError
 from vlkng_ros.memory import MemoryReader

@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from vlkng_ros.answering.context import described, within_budget
 from vlkng_ros.answering.model_reply import Decision, checked, is_final, schema_for, times_in, value_hint
-from vlkng_ros.chat import ChatClient, Reply, find_json, load_prompt
+from vlkng_ros.chat import Chat, ChatClient, find_json, load_prompt
 from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ConfigError, ModelOutputError, ModelUnavailableError
 from vlkng_ros.memory import MemoryReader
@@ -29,22 +29,6 @@ NOTES_SHARE = 0.5
 """Of the budget of tokens, where a preset tells more than frames."""
 CITE_TIMES = 'In "answer" name the time of every event you rely on, as [DAYd HH:MM:SS]. '
 """EgoGraph's prompt requires it (section 3.2)."""
-
-
-class Chat(Protocol):
-    """What is asked of a language model: ``ChatClient``, or a model in this process."""
-
-    def complete(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        *,
-        timeout_s: float,
-        temperature: float,
-        max_tokens: int,
-        schema: Mapping[str, Any] | None = None,
-    ) -> Reply:
-        """The model's reply."""
-        ...
 
 
 def open_chat(config: RetrievalConfig) -> Chat:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from vlkng_ros.answering.agent import Agent
 from vlkng_ros.answering.draft import Draft
-from vlkng_ros.answering.language_model import Chat, Conversation, Evidence, one_shot, open_chat
+from vlkng_ros.answering.language_model import Conversation, Evidence, one_shot, open_chat
 from vlkng_ros.answering.model_reply import Decision
 from vlkng_ros.answering.structured import divide_and_verify
+from vlkng_ros.chat import Chat
 from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ModelError
 from vlkng_ros.retrieval.presets import Finder

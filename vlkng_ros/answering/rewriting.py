@@ -6,8 +6,9 @@ import dataclasses
 import logging
 from typing import Any
 
-from vlkng_ros.answering.language_model import Chat, Conversation, open_chat
+from vlkng_ros.answering.language_model import Conversation, open_chat
 from vlkng_ros.answering.open_answers import common_labels
+from vlkng_ros.chat import Chat
 from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ModelError, ModelOutputError
 from vlkng_ros.memory.words import NUMBERS, terms

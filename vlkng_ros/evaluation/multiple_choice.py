@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from vlkng_ros.answering.context import described, within_budget
-from vlkng_ros.answering.language_model import Chat
-from vlkng_ros.chat import find_json, load_prompt
+from vlkng_ros.chat import Chat, find_json, load_prompt
 from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ModelError, ModelOutputError
 from vlkng_ros.evaluation.benchmark import Asked

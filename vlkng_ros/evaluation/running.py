@@ -11,7 +11,7 @@ from typing import Any
 
 from vlkng_ros import __version__
 from vlkng_ros.answering import MemoryQuery
-from vlkng_ros.answering.language_model import Chat
+from vlkng_ros.chat import Chat
 from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ModelError
 from vlkng_ros.evaluation.benchmark import NOWHERE, Asked, Recording

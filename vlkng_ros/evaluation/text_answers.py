@@ -7,8 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from vlkng_ros.answering.language_model import Chat
-from vlkng_ros.chat import find_json, load_prompt
+from vlkng_ros.chat import Chat, find_json, load_prompt
 from vlkng_ros.errors import ModelOutputError
 from vlkng_ros.evaluation.benchmark import Asked
 

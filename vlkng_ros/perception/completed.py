@@ -34,7 +34,7 @@ def completed(backend: PerceptionBackend, config: PerceptionConfig) -> Perceptio
             teller=_teller(config),
             timeout_s=config.timeout_s,
         )
-    except Exception:
+    except Exception:  # whatever it was goes on; the detector's weights and connections must not stay behind
         backend.close()
         raise
 

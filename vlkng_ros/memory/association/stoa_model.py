@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from vlkng_ros.chat import Reply, find_json, load_prompt
+from vlkng_ros.chat import Chat, find_json, load_prompt
 from vlkng_ros.memory.association.stoa import ChunkGraph
 
 PROMPTS = Path(__file__).parent / "prompts"
@@ -24,22 +24,6 @@ SCHEMA: Mapping[str, Any] = {
     },
     "required": ["objects"],
 }
-
-
-class Chat(Protocol):
-    """What is asked."""
-
-    def complete(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        *,
-        timeout_s: float,
-        temperature: float,
-        max_tokens: int,
-        schema: Mapping[str, Any] | None = None,
-    ) -> Reply:
-        """The model's reply."""
-        ...
 
 
 class StoaModel:
