@@ -153,7 +153,7 @@ def remembered(db):
 
 
 def test_building_from_a_bag_gives_the_memory_of_the_live_builder(tmp_path, run_process, robot):
-    """``robot`` only listens here: for what the builder has stored."""
+    """``robot`` only listens to the builder's status here: what it stored before it was discovered, no listener hears."""
     names = {"/camera/image_raw": "/image", "/camera/camera_info": "/camera_info"}
     recorded = [(names.get(topic, topic), stamp, message) for topic, stamp, message in bag_drive.messages()]
     write_bag(tmp_path / "bag", recorded)
@@ -172,7 +172,7 @@ def test_building_from_a_bag_gives_the_memory_of_the_live_builder(tmp_path, run_
     parameters = {name.replace(".", "__"): value for name, value in model.items()}
     builder = run_process("builder_node", memory__path=str(live), use_sim_time=True, **parameters)
     player.wait_for("played")
-    robot.until(lambda: len(robot.stored) >= len(expected), "the keyframes")
+    robot.until(lambda: len(remembered(live)[0]) >= len(expected), "the keyframes")
     robot.until(lambda: all(frame.caption for frame in remembered(live)[0]), "the descriptions")
     builder.stop()
     got, things = remembered(live)
