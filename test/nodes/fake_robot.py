@@ -49,6 +49,7 @@ class FakeRobot(Node):
         self.odometry = self.create_publisher(Odometry, "odom", reliable)
         self.camera_infos = self.create_publisher(CameraInfo, "camera_info", qos_profile_sensor_data)
         self.hear(Stored, "builder_node/stored", self.stored, keep_last(1000, reliable=True))
+        # After ~/stored, and so announced after it: a builder whose status is heard knows who hears what it stores.
         self.hear(DiagnosticStatus, "builder_node/status", self.statuses, keep_last(10, reliable=True, latched=True))
 
     def hear(self, kind, topic, into, qos=None):
@@ -64,11 +65,12 @@ class FakeRobot(Node):
     def until(self, condition, what="", timeout_s=DEADLINE_S):
         """Wait until a condition holds: something that was heard, or something that comes without a message."""
         deadline = time.monotonic() + timeout_s
-        with self.changed:
-            while not condition():
+        # Not under the lock: a condition may call a service, whose reply comes through the thread that takes it.
+        while not condition():
+            assert time.monotonic() < deadline, f"waited {timeout_s} s in vain for {what}; {self.last_status()}"
+            with self.changed:
                 # Connections make no event that would wake us: looked at from time to time.
                 self.changed.wait(0.05)
-                assert time.monotonic() < deadline, f"waited {timeout_s} s in vain for {what}; {self.last_status()}"
 
     def last_status(self) -> str:
         if not self.statuses:

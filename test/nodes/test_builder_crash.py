@@ -4,20 +4,24 @@ import threading
 from pathlib import Path
 
 import pytest
+from fake_robot import DEADLINE_S
 
 from vlkng_ros.memory import MemoryReader
 from vlkng_ros.nodes.builder_health import SILENT_S
 from vlkng_ros.nodes.managed_node import STATUS_PERIOD_S
 
+S = 1_000_000_000
+
 
 @pytest.fixture
 def start(run_process, memory_path):
-    def run():
+    def run(**parameters):
         return run_process(
             "colour_builder.py",
             memory__path=memory_path,
             association__text_encoder="none",
             perception__model="0.05",
+            **parameters,
         )
 
     return run
@@ -63,14 +67,20 @@ def test_nothing_acknowledged_is_lost_when_the_builder_is_killed_and_a_new_one_g
         assert [keyframe.keyframe_id for keyframe in kept] == acknowledged
         assert all(memory.image(keyframe_id)[:2] == b"\xff\xd8" for keyframe_id in acknowledged)
         before = memory.stats()
+        newest = int(memory.frames().ids.max())
     second = start()
     robot.until_heard_by_builder()
     driving = Driving(robot, 500.0)
     driving.start()
-    robot.until(lambda: len(robot.stored) >= len(acknowledged) + 10, "10 keyframes of the new builder")
+
+    def of_the_second():
+        """What the first stored may still be on its way when it is dead."""
+        return [stored.keyframe_id for stored in robot.stored if stored.keyframe_id > newest]
+
+    robot.until(lambda: len(of_the_second()) >= 10, "10 keyframes of the new builder")
     driving.stop()
-    new = [stored.keyframe_id for stored in robot.stored[len(acknowledged) :]]
-    assert min(new) > max(acknowledged)
+    new = of_the_second()
+    assert len(set(new)) == len(new)
 
     def pending():
         with MemoryReader.open(memory_path) as memory:
@@ -81,7 +91,8 @@ def test_nothing_acknowledged_is_lost_when_the_builder_is_killed_and_a_new_one_g
         assert memory.stats().keyframes >= before.keyframes + len(new)
         assert len(memory.stats().sessions) == 2
         captions = {keyframe.caption for keyframe in memory.keyframes(acknowledged)}
-        assert captions == {"a red ball", "a green ball", "a blue ball"}
+        assert captions
+        assert captions <= {"a red ball", "a green ball", "a blue ball"}
     assert second.stop() == 0
 
 
@@ -104,21 +115,25 @@ def test_a_wrong_topic_is_said_in_the_log_within_10_s(run_process, memory_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_builder_that_is_told_to_end_stores_what_had_arrived(robot, start, memory_path, number):
-    process = start()
+    process = start(pose__wait_s=60.0)
     robot.until_heard_by_builder()
     robot.drive(2)
-    # The last image waits for a pose or odometry that will not come.
-    robot.see(110.0)
-    robot.until_status("active")
-    robot.until(
-        lambda: {v.key: v.value for v in robot.statuses[-1].values}.get("images waiting for a pose") == "1",
-        "the image to wait",
-    )
+
+    def waits():
+        return {v.key: v.value for v in robot.statuses[-1].values}.get("images waiting for a pose") == "1"
+
+    # The last image waits for a pose or odometry that will not come. It is best effort: lost, it is sent again.
+    for _ in range(int(DEADLINE_S)):
+        robot.see(110.0)
+        with robot.changed:
+            if robot.changed.wait_for(waits, 1.5):
+                break
+    assert waits(), robot.last_status()
     assert process.stop(number) == 0
     with MemoryReader.open(memory_path) as memory:
-        assert len(memory.frames()) == 2
-        assert memory.stats().pending == 0 or memory.stats().keyframes == 2
-    robot.until(lambda: len(robot.stored) == 2, "nothing more")
+        # Odometry left the robot where the second keyframe was taken: the image that waited is not worth a third.
+        assert [keyframe.stamp_ns for keyframe in memory.keyframes(memory.frames().ids.tolist())] == [100 * S, 101 * S]
+        assert memory.image(robot.stored[-1].keyframe_id)[:2] == b"\xff\xd8"
 
 
 def test_a_model_whose_process_is_killed_is_started_again_and_everything_is_described(robot, start, memory_path):
