@@ -43,23 +43,23 @@ class FakeNav2(Node):
             callback_group=self._group,
         )
 
-    def _behaviour(self, number: int) -> str:
+    def _behaviour(self, goal) -> str:
+        number = next(number for number, known in enumerate(self.goals) if known is goal)
         return self.plan[min(number, len(self.plan) - 1)]
 
     def _on_goal(self, goal) -> GoalResponse:
         with self.changed:
             self.goals.append(goal)
             self.changed.notify_all()
-        if self._behaviour(len(self.goals) - 1) == DEAF:
+        if self._behaviour(goal) == DEAF:
             self._go_on.wait(timeout=60.0)
-        rejected = self._behaviour(len(self.goals) - 1) == REJECT
-        return GoalResponse.REJECT if rejected else GoalResponse.ACCEPT
+            self._go_on.clear()
+        return GoalResponse.REJECT if self._behaviour(goal) == REJECT else GoalResponse.ACCEPT
 
     def _on_cancel(self, handle) -> CancelResponse:
         if self._refuse_cancel:
             return CancelResponse.REJECT
         self.cancelled += 1
-        self._go_on.set()
         return CancelResponse.ACCEPT
 
     def arrive(self) -> None:
@@ -67,14 +67,14 @@ class FakeNav2(Node):
         self._go_on.set()
 
     def _execute(self, handle):
-        behaviour = self._behaviour(len(self.goals) - 1)
+        behaviour = self._behaviour(handle.request)
         feedback = NavigateToPose.Feedback()
         feedback.distance_remaining = 3.5
         feedback.number_of_recoveries = 1
         handle.publish_feedback(feedback)
         if behaviour in (HANG, DEAF) or not self._at_once:
-            self._go_on.clear()
-            self._go_on.wait(timeout=120.0)
+            while not handle.is_cancel_requested and not self._go_on.wait(timeout=0.05):
+                pass
         result = NavigateToPose.Result()
         if handle.is_cancel_requested:
             handle.canceled()

@@ -122,7 +122,7 @@ def test_a_node_goes_through_its_lifecycle_and_on_in_the_same_memory(robot, buil
 
 def test_objects_are_shown_in_rviz_with_stable_ids_and_taken_away_when_forgotten(robot, build, memory_path):
     markers = []
-    robot.hear(MarkerArray, "builder_node/markers", markers, keep_last(1, reliable=True, latched=True))
+    robot.hear(MarkerArray, "builder_node/markers", markers, keep_last(100, reliable=True, latched=True))
     node = build(markers__period_s=0.1)
     robot.until_heard_by_builder()
 

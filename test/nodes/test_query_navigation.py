@@ -1,5 +1,3 @@
-import threading
-
 import pytest
 from clients import Caller
 from fake_nav2 import ABORT, DEAF, HANG, REACH, REJECT, FakeNav2, FakePlanner, Nav2InThread
@@ -28,7 +26,8 @@ class Driving:
         return self._servers[-1].node
 
     def start(self, map_id="office", **parameters):
-        parameters = {"navigation__server_wait_s": 1.0, **parameters}
+        # A busy machine may take its time with a reply; a server that is absent is not waited for long.
+        parameters = {"navigation__server_wait_s": 1.0, "navigation__response_wait_s": 20.0, **parameters}
         self.query = self._run(
             QueryNode(
                 parameter_overrides=overrides(
@@ -137,7 +136,7 @@ def test_a_drive_that_takes_too_long_is_cancelled(driving):
 def test_a_server_that_dies_in_mid_drive_is_noticed(driving, run_process):
     # DDS takes a dead process for gone after its lease, 20 s by default.
     nav2 = run_process("fake_nav2.py")
-    driving.start(navigation__server_wait_s=1.0)
+    driving.start()
     nav2.wait_for("heard a client")
     driving.robot.until(lambda: driving.query._navigation._client.server_is_ready(), "the server")
     reply = driving.go()
@@ -198,7 +197,8 @@ def test_a_server_that_never_replies_to_the_goal_is_given_up_and_the_goal_taken_
     assert reply.navigation_state == Navigation.STATE_TIMEOUT
     assert reply.navigation_message == "/navigate_to_pose: no reply to the goal within 0.5 s"
     nav2.arrive()
-    driving.robot.until(lambda: nav2.cancelled == 1, "the cancel request")
+    # Asked at once, and again when the goal turns out to be accepted.
+    driving.robot.until(lambda: nav2.cancelled >= 1, "the cancel request")
 
 
 def test_other_questions_are_answered_while_nav2_does_not_reply(driving):
@@ -206,7 +206,8 @@ def test_other_questions_are_answered_while_nav2_does_not_reply(driving):
     driving.start()
     reply = driving.go()
     assert driving.caller.ask("Where is the blue ball?").position.pose.position.x == pytest.approx(41.0)
-    assert driving.states(reply.navigation_id)[-1] == Navigation.STATE_ACTIVE
+    driving.until(reply.navigation_id, Navigation.STATE_ACTIVE)
+    assert set(driving.states(reply.navigation_id)) <= {Navigation.STATE_SENDING, Navigation.STATE_ACTIVE}
 
 
 def test_an_object_whose_place_is_known_is_approached_and_faced(driving, memory_path):
@@ -277,8 +278,7 @@ def test_without_a_map_name_goals_are_taken_in_the_map_of_the_builder_that_runs(
     builder = Node("a_builder")
     publisher = builder.create_publisher(String, "current_map", keep_last(1, reliable=True, latched=True))
     publisher.publish(String(data="office"))
-    heard = threading.Event()
-    driving.robot.until(lambda: driving.query.current_map == "office" or heard.is_set(), "the map's name")
+    driving.robot.until(lambda: driving.query.current_map == "office", "the map's name")
     assert driving.go().navigation_state in (Navigation.STATE_ACTIVE, Navigation.STATE_SUCCEEDED)
     builder.destroy_publisher(publisher)
     driving.robot.until(lambda: driving.query.current_map == "", "the builder to be gone")
