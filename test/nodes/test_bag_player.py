@@ -13,6 +13,7 @@ from std_msgs.msg import String
 
 from vlkng_ros.cli import main
 from vlkng_ros.memory import MemoryReader
+from vlkng_ros.nodes.messages import ns_of
 from vlkng_ros.nodes.subscriptions import keep_last
 
 cdr, text, write_bag = ros_messages.cdr, ros_messages.text, ros_messages.write_bag
@@ -44,7 +45,7 @@ class Listener(Node):
 
     def until(self, holds):
         with self.changed:
-            assert self.changed.wait_for(holds, 30.0), f"heard {len(self.words)} words, {len(self.clock)} times"
+            assert self.changed.wait_for(holds, 60.0), f"heard {len(self.words)} words, {len(self.clock)} times"
 
     def until_heard(self, count):
         self.until(lambda: len(self.words) >= count)
@@ -66,11 +67,12 @@ def test_every_message_is_published_as_it_was_recorded(tmp_path, run_process, li
     listener.until_heard(40)
     assert listener.heard() == [cdr(message) for _, _, message in words(40)]
     assert "played 40 messages" in player.wait_for("played")
-    assert player.process.wait(timeout=20.0) == 0
-    stamps = [message.clock.sec * S + message.clock.nanosec for message in listener.clock]
+    assert player.process.wait(timeout=60.0) == 0
+    last = 100 * S + 39 * (S // 20)
+    listener.until(lambda: listener.clock and ns_of(listener.clock[-1].clock) == last)
+    stamps = [ns_of(message.clock) for message in listener.clock]
     assert stamps == sorted(stamps)
     assert stamps[0] >= 100 * S
-    assert stamps[-1] == 100 * S + 39 * (S // 20)
     # Between messages 50 ms apart the clock goes on.
     assert len(stamps) > 40
 
@@ -81,7 +83,7 @@ def test_a_bag_that_brings_a_clock_gets_no_other(tmp_path, run_process, listener
     ticks = [("/clock", 100 * S + i * S // 10, clock(time(7, i))) for i in range(5)]
     write_bag(tmp_path / "bag", [*words(3), *ticks])
     run_process("bag_player", bag=str(tmp_path / "bag")).wait_for("played 8 messages")
-    listener.until(lambda: len(listener.clock) >= 5)
+    listener.until(lambda: len(listener.clock) >= 5 and len(listener.words) >= 3)
     assert [(message.clock.sec, message.clock.nanosec) for message in listener.clock] == [(7, i) for i in range(5)]
 
 
@@ -111,7 +113,7 @@ def test_types_that_are_not_installed_are_named_and_left_out(tmp_path, run_proce
     player = run_process("bag_player", bag=str(other))
     assert "none of its message types is installed" in player.wait_for("none of its message types")
     assert "/words is not played: odd_msgs/msg/String is not installed" in player.log
-    assert player.process.wait(timeout=20.0) == 2
+    assert player.process.wait(timeout=60.0) == 2
 
 
 @pytest.mark.parametrize(("name", "says"), [("", "parameter 'bag' is empty"), ("nowhere", "nowhere: no such bag")])
@@ -119,7 +121,7 @@ def test_a_bag_that_is_not_there_ends_the_player_with_2(tmp_path, run_process, n
     parameters = {"bag": str(tmp_path / name)} if name else {}
     player = run_process("bag_player", **parameters)
     player.wait_for(says)
-    assert player.process.wait(timeout=20.0) == 2
+    assert player.process.wait(timeout=60.0) == 2
 
 
 def test_the_command_line_plays_a_bag_too(tmp_path, listener):
@@ -153,25 +155,42 @@ def remembered(db):
 
 
 def test_building_from_a_bag_gives_the_memory_of_the_live_builder(tmp_path, run_process, robot):
-    """``robot`` only listens to the builder's status here: what it stored before it was discovered, no listener hears."""
+    """Where live dropped nothing: on a machine that did not keep up, the bag is played again, slower.
+
+    ``robot`` only listens to the builder's status here: what it stored before it was discovered, no listener hears.
+    """
     names = {"/camera/image_raw": "/image", "/camera/camera_info": "/camera_info"}
     recorded = [(names.get(topic, topic), stamp, message) for topic, stamp, message in bag_drive.messages()]
     write_bag(tmp_path / "bag", recorded)
     recording = bag_drive.write_recording(tmp_path / "recording.jsonl")
-    live, built = tmp_path / "live.db", tmp_path / "built.db"
+    built = tmp_path / "built.db"
     model = {**SETTINGS, "perception.backend": "recorded", "perception.recording": str(recording)}
     settings = [part for name, value in model.items() for part in ("--set", f"{name}={value}")]
     assert main(["build", str(tmp_path / "bag"), "--memory", str(built), *settings]) == 0
     expected, expected_things = remembered(built)
     assert [thing[0] for thing in expected_things] == ["cat_1", "door_1"]
 
-    # The player comes first and waits for the builder, which has a model to load.
-    player = run_process("bag_player", bag=str(tmp_path / "bag"), rate=2.0, wait_for_topic="image",
-                         wait_for_subscribers_s=60.0)  # fmt: skip
-    player.wait_for("waiting for somebody to listen to image")
+    def dropped_nothing():
+        told = {pair.key: pair.value for pair in robot.statuses[-1].values} if robot.statuses else {}
+        return told.get("images received") == str(len(bag_drive.picture_times())) and not any(
+            key.startswith(("dropped:", "frames: dropped", "frames: no_pose")) for key in told
+        )
+
     parameters = {name.replace(".", "__"): value for name, value in model.items()}
-    builder = run_process("builder_node", memory__path=str(live), use_sim_time=True, **parameters)
-    player.wait_for("played")
+    for rate in (2.0, 0.5):
+        live = tmp_path / f"live_{rate}.db"
+        # The player comes first and waits for the builder, which has a model to load.
+        player = run_process("bag_player", bag=str(tmp_path / "bag"), rate=rate, wait_for_topic="image",
+                             wait_for_subscribers_s=60.0)  # fmt: skip
+        player.wait_for("waiting for somebody to listen to image")
+        builder = run_process("builder_node", memory__path=str(live), use_sim_time=True,
+                              camera__qos_reliability="reliable", **parameters)  # fmt: skip
+        player.wait_for("played", timeout_s=120.0)
+        with robot.changed:
+            if robot.changed.wait_for(dropped_nothing, 10.0):
+                break
+        builder.stop()
+        robot.statuses.clear()
     robot.until(lambda: len(remembered(live)[0]) >= len(expected), "the keyframes")
     robot.until(lambda: all(frame.caption for frame in remembered(live)[0]), "the descriptions")
     builder.stop()

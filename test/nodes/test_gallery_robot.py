@@ -11,6 +11,7 @@ from nav2_msgs.action import NavigateToPose
 from nav_msgs.msg import Odometry
 from rclpy.action import ActionClient
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from running_nodes import NodeInThread, overrides
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
@@ -95,6 +96,12 @@ def start(run_in_thread):
         return run_in_thread(GalleryRobot(parameter_overrides=overrides(**given)))
 
     return run
+
+
+def hurry(robot):
+    """On a busy machine feedback of a fast robot is lost, and it arrives before it can be told otherwise."""
+    (changed,) = robot.set_parameters([Parameter("gallery.speed", value=10.0)])
+    assert changed.successful
 
 
 def stamps(messages):
@@ -192,19 +199,22 @@ def test_a_parked_robot_goes_on_publishing_all_but_poses(start, listener):
 
 def test_a_goal_is_reached_through_the_doors(start, listener):
     truth = listener.hear(PoseStamped, "gallery_robot/true_pose")
-    start(tour=False)
+    robot = start(tour=False, speed=1.0)
     feedback: list = []
     goal = Pose.planar("map", 6.0, 6.0, math.pi / 2)
     handle = listener.send(pose_stamped(goal, START_NS), feedback)
     assert handle.accepted
+    listener.until(lambda: feedback, "the first feedback")
+    hurry(robot)
     status, result = listener.result(handle)
     assert status == GoalStatus.STATUS_SUCCEEDED
+    # Feedback and result come on ways of their own.
+    listener.until(lambda: feedback[-1].distance_remaining == 0.0, "the last feedback")
     assert (result.error_code, result.error_msg) == (NavigateToPose.Result.NONE, "")
     # Along the corridor to 0.4 m before the living room's door at x = 6, and 1.6 m on.
     distances = [message.distance_remaining for message in feedback]
     assert distances[0] == pytest.approx(math.hypot(5.2, 0.4) + 1.6, abs=0.4)
     assert all(a >= b for a, b in pairwise(distances))
-    assert distances[-1] == 0.0
     assert ns_of(feedback[-1].navigation_time) > 7 * S
     assert feedback[0].current_pose.header.frame_id == "map"
     count = len(truth)
@@ -238,7 +248,7 @@ def test_a_goal_that_means_nothing_is_rejected(start, listener):
 
 
 def test_a_newer_goal_preempts_the_one_before(start, listener):
-    robot = start(tour=False, speed=5.0)
+    robot = start(tour=False, speed=1.0)
     feedback: list = []
     first = listener.send(pose_stamped(Pose.planar("map", 10.0, 6.0), START_NS), feedback)
     listener.until(lambda: len(feedback) > 3, "the first drive")
@@ -247,12 +257,13 @@ def test_a_newer_goal_preempts_the_one_before(start, listener):
     status, result = listener.result(first)
     assert status == GoalStatus.STATUS_ABORTED
     assert "preempted" in result.error_msg
+    hurry(robot)
     assert listener.result(second)[0] == GoalStatus.STATUS_SUCCEEDED
     assert robot.robot.true_pose.position_m == pytest.approx((2.0, 6.0, 0.0))
 
 
 def test_a_canceled_robot_stops_where_it_is(start, listener):
-    robot = start(tour=False, speed=5.0)
+    robot = start(tour=False, speed=1.0)
     feedback: list = []
     handle = listener.send(pose_stamped(Pose.planar("map", 10.0, 6.0), START_NS), feedback)
     listener.until(lambda: len(feedback) > 3, "the drive")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import rclpy
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
@@ -31,7 +32,9 @@ from vlkng_ros.nodes.subscriptions import keep_last
 
 SETTLED_S = 0.5
 """Discovery is taken to be over when the subscribers have been the same for so long."""
-LINGER_S = 0.5
+DELIVERY_S = 5.0
+"""What was published last is still on its way; whoever has not acknowledged it after so long will not."""
+STOP_CHECK_S = 0.1
 
 
 class BagPlayer(Node):
@@ -104,8 +107,7 @@ class BagPlayer(Node):
                 if not self.config.loop:
                     break
             self.get_logger().info(f"played {played} messages of {self._bag.path}")
-            # What was published last is still on its way.
-            self._stop.wait(LINGER_S)
+            self._wait_for_delivery()
         finally:
             rclpy.try_shutdown(context=self.context)
 
@@ -126,6 +128,13 @@ class BagPlayer(Node):
                     self.get_logger().warning(f"nobody listens to {self.config.wait_for_topic}; playing all the same")
                 return
             self._stop.wait(0.05)
+
+    def _wait_for_delivery(self) -> None:
+        end_s = time.monotonic() + DELIVERY_S
+        for publisher in (*self._outputs.values(), *([self._ticker] if self._ticker is not None else [])):
+            while not self._stop.is_set() and time.monotonic() < end_s:
+                if publisher.wait_for_all_acked(Duration(seconds=STOP_CHECK_S)):
+                    break
 
     def _awaited(self) -> list[Publisher]:
         """Those of which one must have a subscriber: a builder subscribes when it has loaded its model."""
