@@ -7,8 +7,8 @@ import threading
 import networkx
 import pytest
 import writing_process
+from killed_writers import PROCESSES, check_whole
 from remembered_drives import SECOND, Frame, WordEncoder, frame, remember
-from test_durability import PROCESSES, check_whole
 
 from vlkng_ros.errors import NotInMemoryError
 from vlkng_ros.memory import Changes, MemoryReader
@@ -140,12 +140,13 @@ def test_readers_in_several_threads_never_see_half_an_operation(path):
     send.close()
     receive.recv()
     failures: list[BaseException] = []
-    looks: list[int] = []
 
     def follow() -> None:
         try:
+            looks: list[int] = []
             with MemoryReader.open(path) as reader:
-                for _ in range(15):
+                # However slowly the writer gets on: fifteen looks, at four states of the memory or more.
+                while len(looks) < 15 or len(set(looks)) < 4:
                     with reader.snapshot():
                         check_whole(reader, images=False)
                     looks.append(reader.revision)
@@ -161,8 +162,6 @@ def test_readers_in_several_threads_never_see_half_an_operation(path):
     process.join()
     receive.close()
     assert failures == []
-    assert len(looks) == 45
-    assert len(set(looks)) > 3, "the writer did not get on while it was read"
 
 
 def test_a_committed_keyframe_is_seen_by_another_process_at_once(path):
@@ -178,7 +177,8 @@ def test_a_committed_keyframe_is_seen_by_another_process_at_once(path):
             verb, number = receive.recv()
             changes = reader.refresh()
             known |= set(changes.keyframe_ids)
-            assert verb == "forgot" or number in known
+            # What is forgotten is always the oldest: of a writer that is far ahead it may be gone by now.
+            assert verb == "forgot" or number in known or number < min(reader.frames().ids.tolist())
     process.kill()
     process.join()
     receive.close()
