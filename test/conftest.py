@@ -6,6 +6,12 @@ import random
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# The same examples in each run, and as much time for them as a busy machine needs; --hypothesis-profile=default draws
+# new ones.
+settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("steady")
 
 # Set before any test module imports rclpy, numpy or a model library: they read these once.
 os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
