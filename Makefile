@@ -11,7 +11,8 @@ PYTHON_FOR_SETUP := $(or $(shell command -v $(or $(PYTHON),python3)),python3)
 ENV := . scripts/ros_env.sh
 ARGS ?=
 FILES ?=
-BENCH ?= $(wildcard benchmarks/*_bench.py)
+BENCH ?= benchmarks/memory_bench.py
+EMEM = sed -n '/"bench": \[/,/\]/s/^ *"\(.*\)",.*/\1/p' setup.py
 
 help:
 	@echo "make setup   virtual environment with ROS 2, models and tools, and the built package (under 5 min)"
@@ -19,7 +20,8 @@ help:
 	@echo "make test    every test;  ARGS='-k pose' selects, FILES=test/unit/memory limits, FAST=1 leaves slow ones out"
 	@echo "make lint    ruff, and mypy in strict mode"
 	@echo "make soak    two hours of driving at full load; VLKNG_SOAK_S=600 for less"
-	@echo "make bench   every benchmark;  BENCH=benchmarks/memory_bench.py ARGS=... for one"
+	@echo "make bench   what the memory costs as it grows, beside eMEM;  ARGS='--observations 1e5' for less"
+	@echo "             BENCH=benchmarks/identity_bench.py (or perception_bench.py) for another"
 	@echo "make docs    write the tables of README.md and config/vlkng.yaml from the code"
 	@echo "make clean   remove everything that make has made"
 
@@ -39,6 +41,7 @@ lint: setup
 	@$(ENV) && status=0; ruff check . || status=1; mypy || status=1; exit $$status
 
 bench: setup
+	@$(ENV) && python -c "import emem" 2>/dev/null || python -m pip install --quiet "$$($(EMEM))"
 	@$(ENV) && for file in $(BENCH); do echo "== $$file"; python $$file $(ARGS) || exit 1; done
 
 docs: setup
