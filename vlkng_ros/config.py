@@ -247,7 +247,9 @@ class PerceptionConfig:
     server_url: str = _param("http://127.0.0.1:8000/v1", "vlm_server: address of an OpenAI-compatible server")
     api_key_env: str = _param("VLKNG_API_KEY", "vlm_server: environment variable that holds the server's key")
     geometric_relations: bool = _param(
-        True, "relations from the boxes (left of, above, on, inside, next to) where the model gives none"
+        True,
+        "relations from the boxes (left of, above, on, inside, next to) where the model gives none, put right by where "
+        "things are (near, on, next to) where depth says it",
     )
     captions: str = _param(
         "rules",

@@ -1,4 +1,4 @@
-"""How far away a detection is, from a depth image that is aligned to the camera's."""
+"""How far away a detection is, and so where, from a depth image that is aligned to the camera's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from vlkng_ros.errors import ImageError
-from vlkng_ros.types import NS_PER_S, BoxPx, FloatArray
+from vlkng_ros.perception.relations import Place
+from vlkng_ros.types import NS_PER_S, BoxPx, Detection, FloatArray, Intrinsics, Pose
 
 NEAREST_M = 0.05
 FARTHEST_M = 100.0
@@ -61,6 +62,28 @@ def distance_m(depth_m: FloatArray, box_px: BoxPx, image_size_px: tuple[int, int
     if middle.size == 0 or valid.size < LEAST_SHARE * middle.size:
         return None
     return float(np.median(valid))
+
+
+def place_of(detection: Detection, camera: Pose, intrinsics: Intrinsics) -> Place | None:
+    """Where a detection with box and depth is, in the camera pose's frame, whose z axis points up.
+
+    Args:
+        detection: its box is in pixels of the image that ``intrinsics`` are of.
+        camera: the optical frame.
+        intrinsics: the camera's.
+    """
+    if detection.box_px is None or detection.depth_m is None:
+        return None
+    x1, y1, x2, y2 = detection.box_px
+    depth_m, middle = detection.depth_m, (x1 + x2) / 2
+    rays = [
+        ((middle - intrinsics.cx) / intrinsics.fx, (y - intrinsics.cy) / intrinsics.fy, 1.0)
+        for y in ((y1 + y2) / 2, y1, y2)
+    ]
+    points = (depth_m * np.asarray(rays)) @ camera.rotation().T + np.asarray(camera.position_m)
+    x, y, z = points[0].tolist()
+    bottom_m, top_m = sorted((float(points[1, 2]), float(points[2, 2])))
+    return Place((x, y, z), depth_m * (x2 - x1) / intrinsics.fx / 2, bottom_m, top_m)
 
 
 class DepthMatcher:

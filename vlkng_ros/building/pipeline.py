@@ -15,12 +15,13 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from vlkng_ros.building.depth import distance_m
+from vlkng_ros.building.depth import distance_m, place_of
 from vlkng_ros.building.image_codec import decode_image, encode_jpeg, fit_width
 from vlkng_ros.config import BuilderConfig
 from vlkng_ros.errors import ImageError, MemoryFileError, ModelUnavailableError, VlkngError, WorkerError
 from vlkng_ros.perception.base import Frame
-from vlkng_ros.types import Capture, FloatArray, Image, Keyframe, Perception, Pose
+from vlkng_ros.perception.relations import corrected_by_places
+from vlkng_ros.types import Capture, FloatArray, Image, Intrinsics, Keyframe, Perception, Pose
 
 if TYPE_CHECKING:
     from vlkng_ros.memory import MemoryWriter
@@ -76,6 +77,8 @@ class MemoryBuilder:
         self._flying: dict[Future[Perception], tuple[Frame, float]] = {}
         self._attempts: Counter[int] = Counter()
         self._depths: dict[int, FloatArray] = {}
+        self._cameras: dict[int, tuple[Pose, Intrinsics]] = {}
+        """Where keyframes were taken from, where that is known, until they are described."""
         self._backlog = True
         self._retry_at_s = -math.inf
 
@@ -109,6 +112,8 @@ class MemoryBuilder:
         self.counts["stored"] += 1
         if self.describe is not None:
             self._queue.append(Frame(keyframe.keyframe_id, keyframe.stamp_ns, image))
+            if capture.camera_pose is not None and intrinsics is not None:
+                self._cameras[keyframe.keyframe_id] = (capture.camera_pose, intrinsics)
             if depth_m is not None:
                 self._depths[keyframe.keyframe_id] = depth_m
             while len(self._queue) > self._config.keyframe.queue_size:
@@ -185,7 +190,7 @@ class MemoryBuilder:
 
     def _defer(self, frame: Frame) -> None:
         self.counts["deferred"] += 1
-        self._depths.pop(frame.keyframe_id, None)
+        self._let_go(frame.keyframe_id)
         if self._config.memory.keep_images:
             self._backlog = True
         else:
@@ -256,7 +261,7 @@ class MemoryBuilder:
             self._fail(keyframe_id, str(error))
             return None
         self._attempts.pop(keyframe_id, None)
-        self._depths.pop(keyframe_id, None)
+        self._let_go(keyframe_id)
         self.counts["described"] += 1
         self.held_up_by = ""
         return keyframe_id
@@ -271,7 +276,16 @@ class MemoryBuilder:
             else detection
             for detection in perception.detections
         )
-        return replace(perception, detections=detections)
+        relations = perception.relations
+        if frame.keyframe_id in self._cameras and self._config.perception.geometric_relations:
+            places = [place_of(detection, *self._cameras[frame.keyframe_id]) for detection in detections]
+            relations = corrected_by_places(relations, detections, places)
+        return replace(perception, detections=detections, relations=relations)
+
+    def _let_go(self, keyframe_id: int) -> None:
+        """Of what only a keyframe still to be described needs."""
+        self._depths.pop(keyframe_id, None)
+        self._cameras.pop(keyframe_id, None)
 
     def _put_back(self, frame: Frame, error: VlkngError) -> None:
         """Describe it again, later: the fault is not the frame's, unless the model's process keeps dying on it."""
@@ -293,7 +307,7 @@ class MemoryBuilder:
         self.held_up_by = ""
         self.last_error = f"keyframe {keyframe_id}: {reason}"
         self._attempts.pop(keyframe_id, None)
-        self._depths.pop(keyframe_id, None)
+        self._let_go(keyframe_id)
         try:
             self._writer.mark_perception_failed(keyframe_id, reason)
         except VlkngError as error:

@@ -8,7 +8,8 @@ from vlkng_ros.building.image_codec import decode_image
 from vlkng_ros.building.pipeline import RETRY_S, MemoryBuilder
 from vlkng_ros.config import BuilderConfig, KeyframeConfig, MemoryConfig
 from vlkng_ros.errors import ImageError, ModelError, ModelUnavailableError, StorageFullError, WorkerError
-from vlkng_ros.types import Capture, Intrinsics, Pose
+from vlkng_ros.perception.relations import relations_of
+from vlkng_ros.types import OPTICAL_IN_BODY, Capture, Detection, Intrinsics, Perception, Pose
 
 
 class Building:
@@ -54,6 +55,29 @@ def test_image_and_intrinsics_are_reduced_together():
     assert keyframe.intrinsics == Intrinsics(50, 50, 32, 24, 64, 48)
     assert decode_image(run.memory.images[1]).shape == (48, 64, 3)
     assert run.model.asked[0][0].image.shape == (48, 64, 3)
+
+
+def test_relations_follow_from_where_things_are_measured_to_be():
+    """A camera 1 m above the floor sees 0.04 m a pixel at 2 m: the desk from 0.2 to 1.0 m, the cup's foot at 0.76 m."""
+    run = Building()
+    base = Pose.planar("map", 0.0, 0.0)
+    camera = base.compose(Pose("base_link", (0.0, 0.0, 1.0), OPTICAL_IN_BODY))
+    depth_m = np.full((48, 64), 2.0, np.float32)
+    depth_m[:24] = 6.0
+    capture = Capture(1, base, camera, intrinsics=Intrinsics(50, 50, 32, 24, 64, 48))
+    run.builder.add(capture, np.zeros((48, 64, 3), np.uint8), depth_m)
+    things = (
+        Detection("desk", (12.0, 24.0, 52.0, 44.0)),
+        Detection("cup", (30.0, 26.0, 34.0, 30.0)),
+        Detection("poster", (36.0, 10.0, 50.0, 23.0)),
+    )
+    seen = relations_of(things)
+    assert {(r.subject, r.predicate, r.object) for r in seen} == {(1, "inside", 0), (2, "above", 0)}
+    run.model.asked[0][1].set_result(Perception("", things, seen, "test"))
+    assert run.builder.poll() == [1]
+    kept = run.memory.perceptions[1]
+    assert [detection.depth_m for detection in kept.detections] == [2.0, 2.0, 6.0]
+    assert [(r.subject, r.predicate, r.object) for r in kept.relations] == [(1, "on", 0)]
 
 
 def test_a_session_is_started_with_the_configured_names():
