@@ -2,113 +2,39 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import shutil
-import signal
-import sqlite3
 from pathlib import Path
 
 import pytest
-import writing_process
 from conftest import ram_folder
-from remembered_drives import SECOND, Frame, frame, remember, told
+from killed_writers import Memory, check_whole, integrity
+from remembered_drives import SECOND, Frame, frame, remember
 
 from vlkng_ros.errors import StorageFullError
 from vlkng_ros.memory import MemoryReader, MemoryWriter
 from vlkng_ros.memory.association.proximity import ProximityAssociator
 from vlkng_ros.types import Detection, Perception
 
-# A server that has imported everything forks each writer in milliseconds, and has no threads of pytest's.
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["writing_process", "process_without_rights"])
-
-
-def integrity(path: Path) -> str:
-    connection = sqlite3.connect(path)
-    try:
-        return str(connection.execute("PRAGMA integrity_check").fetchone()[0])
-    finally:
-        connection.close()
-
-
-def check_whole(reader: MemoryReader, images: bool = True) -> None:
-    """Facts and views agree, to the last observation, and every image that is mentioned is there.
-
-    Images are not part of a snapshot: what is forgotten meanwhile is gone at once.
-    """
-    described = set()
-    for keyframe in reader.keyframes(reader.frames().ids.tolist()):
-        observations = {o.observation_id for o in reader.observations(keyframe.keyframe_id)}
-        described |= observations
-        seen = reader.entities_in("proximity", keyframe.keyframe_id).keys() if "proximity" in reader.views() else set()
-        assert seen in (set(), observations), "an operation is half there"
-        image = reader.image(keyframe.keyframe_id)
-        assert (image is not None) == keyframe.has_image or not images
-        assert image is None or (image.startswith(b"\xff\xd8") and image.endswith(b"\xff\xd9"))
-    assert reader.stats().observations == len(described)
-    for entity in reader.entities("proximity") if "proximity" in reader.views() else ():
-        sightings = reader.sightings("proximity", entity.entity_id)
-        assert entity.observation_count == len(sightings) == sum(entity.labels.values())
-
-
-def kill_while_writing(path: Path, rng: random.Random) -> tuple[set[int], set[int]]:
-    """Start a writer, kill it at a random moment, and return the keyframes it acknowledged and those it forgot."""
-    receive, send = PROCESSES.Pipe(duplex=False)
-    process = PROCESSES.Process(target=writing_process.write, args=(str(path), rng.randrange(2**31), send))
-    process.start()
-    send.close()
-    said: list[tuple[str, int]] = []
-    stop_after = rng.randrange(1, 60)
-    try:
-        while True:
-            said.append(receive.recv())
-            if len(said) == stop_after:
-                # Somewhere within the operations that follow.
-                process.kill()
-    except EOFError:
-        process.join()
-    receive.close()
-    assert process.exitcode == -signal.SIGKILL, "the writer failed by itself"
-    process.close()
-    return {n for verb, n in said if verb == "added"}, {n for verb, n in said if verb == "forgot"}
+MEMORIES = 5
 
 
 @pytest.mark.parametrize("times", [pytest.param(30, id="30"), pytest.param(200, id="200", marks=pytest.mark.soak)])
 @pytest.mark.timeout(900)
 def test_a_writer_killed_at_any_moment_loses_nothing_that_it_acknowledged(tmp_path, times):
-    path, rng = tmp_path / "memory.db", random.Random(7)
-    acknowledged: set[int] = set()
-    forgotten: set[int] = set()
-    follower: MemoryReader | None = None
-    known: set[int] = set()
-    for _ in range(times):
-        added, lost = kill_while_writing(path, rng)
-        acknowledged |= added
-        forgotten |= lost
-        if follower is None:
-            follower = MemoryReader.open(path)
-            known = set(follower.frames().ids.tolist())
-        changes = follower.refresh()
-        known = (known | set(changes.keyframe_ids)) - set(changes.forgotten_keyframe_ids)
-        assert known == set(follower.frames().ids.tolist())
-        assert acknowledged - forgotten <= known
-        check_whole(follower)
-    assert follower is not None
-    assert len(acknowledged) > 5 * times
-    with MemoryReader.open(path) as fresh:
-        assert told(fresh, "proximity") == told(follower, "proximity")
-    follower.close()
-    with MemoryWriter.open(path, encoder=None, associators=[ProximityAssociator()]):
-        images = {int(file.stem) for file in path.with_suffix(".frames").rglob("*") if file.is_file()}
-    with MemoryReader.open(path) as fresh:
-        frames = fresh.keyframes(fresh.frames().ids.tolist())
-        assert images == {k.keyframe_id for k in frames if k.has_image}
-        assert not any(
-            fresh.entities_in("proximity", k.keyframe_id) == {} for k in frames if fresh.observations(k.keyframe_id)
-        )
-    assert integrity(path) == "ok"
+    # On a real disk, several memories at once: one writes while another waits for the disk.
+    memories = [Memory(tmp_path / f"memory{i}.db", seed=i) for i in range(MEMORIES)]
+    for _ in range(times // MEMORIES):
+        for memory in memories:
+            memory.start_writing()
+        for memory in memories:
+            memory.kill_while_writing()
+        for memory in memories:
+            memory.check()
+    for memory in memories:
+        memory.close()
+        assert len(memory.acknowledged) > times // MEMORIES
 
 
 def states_of(frames: list[Frame], path: Path) -> dict[int, tuple[list[int], int, int]]:

@@ -11,8 +11,8 @@ from pathlib import Path
 import process_without_rights
 import pytest
 import writing_process
+from killed_writers import PROCESSES
 from remembered_drives import SECOND, frame, remember
-from test_durability import PROCESSES
 
 from vlkng_ros.errors import (
     MemoryDamagedError,
