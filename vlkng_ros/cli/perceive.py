@@ -40,7 +40,7 @@ def add_parser(subparsers: arguments.Parsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Describe; 1 where the model could not describe all of them."""
+    """Describe; 1 where not all of them could be."""
     if bool(args.images) == (args.memory is not None):
         raise InvalidInputError("perceive: name image files, or a memory with --memory")
     if args.phrase and args.memory is not None:
@@ -57,10 +57,18 @@ def run(args: argparse.Namespace) -> int:
 def _describe_images(args: argparse.Namespace, config: BuilderConfig) -> int:
     from vlkng_ros.perception.perceive import perceive
 
-    failed = 0
+    failed = []
     for image in perceive(args.images, config.perception, args.phrase.strip()):
         print(json.dumps(image.to_json(), ensure_ascii=False) if args.json else image.to_text(), flush=True)
-        failed += image.perception is None
+        if image.perception is None:
+            failed.append(image)
+    if failed:
+        reasons = "".join(
+            f"\n  {image.error if image.size_px is None else f'{image.path}: {image.error}'}" for image in failed
+        )
+        print(
+            f"{len(failed)} of {counted(len(args.images), 'image')} could not be described:{reasons}", file=sys.stderr
+        )
     return 1 if failed else 0
 
 

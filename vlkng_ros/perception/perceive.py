@@ -21,7 +21,8 @@ class PerceivedImage:
     """An image file and what a backend said about it, or why it could not."""
 
     path: Path
-    size_px: tuple[int, int]
+    size_px: tuple[int, int] | None
+    """None where the file could not be read."""
     perception: Perception | None
     error: str
     milliseconds: float
@@ -29,18 +30,18 @@ class PerceivedImage:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON types."""
-        data: dict[str, Any] = {
-            "image": str(self.path),
-            "width": self.size_px[0],
-            "height": self.size_px[1],
-            "milliseconds": round(self.milliseconds, 1),
-        }
+        data: dict[str, Any] = {"image": str(self.path)}
+        if self.size_px is not None:
+            data |= {"width": self.size_px[0], "height": self.size_px[1]}
+            data["milliseconds"] = round(self.milliseconds, 1)
         if self.perception is None:
             return {**data, "error": self.error}
         return {**data, **perception_to_json(self.perception)}
 
     def to_text(self) -> str:
         """Lines for a person to read."""
+        if self.size_px is None:
+            return self.error
         lines = [f"{self.path} ({self.size_px[0]}x{self.size_px[1]}, {self.milliseconds:.0f} ms)"]
         if self.perception is None:
             return "\n".join([*lines, f"  {self.error}"])
@@ -61,27 +62,51 @@ class PerceivedImage:
 def perceive(paths: Sequence[Path], config: PerceptionConfig, phrase: str = "") -> Iterator[PerceivedImage]:
     """Describes image files, in order and in the batches that the backend likes; or searches them for ``phrase``.
 
-    All files are read before the model is loaded, so that a mistyped name costs no wait.
+    A file that cannot be read says why in its place. All are looked at before the model is loaded, so that names that
+    are all mistyped cost no wait.
 
     Raises:
-        ImageError: a file is not there or is no image.
+        ImageError: no file is an image.
         ModelError: the backend cannot be opened, or cannot answer now.
     """
-    images = [read_image(path) for path in paths]
+    problems = [read for read in map(_read, paths) if isinstance(read, str)]
+    if len(problems) == len(paths):
+        raise ImageError("; ".join(problems))
     backend = open_backend(config)
     try:
-        for start in range(0, len(paths), backend.batch_size):
-            frames = [
-                Frame(number + 1, number, images[number])
-                for number in range(start, min(start + backend.batch_size, len(paths)))
-            ]
-            begin = time.perf_counter()
-            described = describe_or_say_why(backend, frames, phrase)
-            share_ms = (time.perf_counter() - begin) * 1e3 / len(frames)
-            for frame, (perception, error) in zip(frames, described, strict=True):
-                yield PerceivedImage(paths[frame.stamp_ns], frame.size_px, perception, error, share_ms)
+        batch: list[tuple[Path, Image | str]] = []
+        first = 0
+        for number, path in enumerate(paths, start=1):
+            batch.append((path, _read(path)))
+            images = sum(not isinstance(read, str) for _, read in batch)
+            if images == backend.batch_size or number == len(paths):
+                yield from _describe(backend, batch, first, phrase)
+                batch, first = [], number
     finally:
         backend.close()
+
+
+def _read(path: Path) -> Image | str:
+    """The image, or why there is none."""
+    try:
+        return read_image(path)
+    except ImageError as error:
+        return str(error)
+
+
+def _describe(
+    backend: PerceptionBackend, batch: Sequence[tuple[Path, Image | str]], first: int, phrase: str
+) -> Iterator[PerceivedImage]:
+    frames = [Frame(first + i + 1, first + i, read) for i, (_, read) in enumerate(batch) if not isinstance(read, str)]
+    begin = time.perf_counter()
+    described = iter(describe_or_say_why(backend, frames, phrase) if frames else ())
+    share_ms = (time.perf_counter() - begin) * 1e3 / max(1, len(frames))
+    for path, read in batch:
+        if isinstance(read, str):
+            yield PerceivedImage(path, None, None, read, 0.0)
+        else:
+            perception, error = next(described)
+            yield PerceivedImage(path, (read.shape[1], read.shape[0]), perception, error, share_ms)
 
 
 def describe_or_say_why(

@@ -70,6 +70,25 @@ def test_an_image_that_cannot_be_described_is_said_and_counts(
     assert "no line for the frame" in second["error"]
 
 
+def test_a_file_that_is_no_image_costs_the_others_nothing(
+    tmp_path: Path, picture: Path, recording: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("no picture")
+    names = [str(tmp_path / "missing.png"), str(picture), str(text)]
+    # Images count as keyframes by their place among the names.
+    recording.write_text(recording.read_text().replace('"keyframe_id": 1', '"keyframe_id": 2'))
+    assert main(["perceive", *names, "--json", *recorded(recording)]) == 1
+    shown = capsys.readouterr()
+    missing, good, bad = map(json.loads, shown.out.splitlines())
+    assert missing == {"image": names[0], "error": f"{names[0]}: cannot be read: No such file or directory"}
+    assert (good["image"], good["caption"]) == (names[1], "A cat.")
+    assert bad["error"] == f"{names[2]}: is no image that can be read (JPEG, PNG, WebP, BMP, TIFF)"
+    assert shown.err.splitlines() == [
+        "2 of 3 images could not be described:", f"  {missing['error']}", f"  {bad['error']}",
+    ]  # fmt: skip
+
+
 def test_a_memorys_pending_keyframes_are_described(
     tmp_path: Path, picture: Path, recording: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
