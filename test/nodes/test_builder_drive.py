@@ -5,7 +5,8 @@ from fake_robot import picture
 from running_nodes import overrides
 from sensor_msgs.msg import CompressedImage
 from std_msgs.msg import String
-from visualization_msgs.msg import Marker, MarkerArray
+from viewer import names, shown
+from visualization_msgs.msg import MarkerArray
 
 from vlkng_ros.memory import MemoryReader
 from vlkng_ros.nodes.subscriptions import keep_last
@@ -125,25 +126,14 @@ def test_objects_are_shown_in_rviz_with_stable_ids_and_taken_away_when_forgotten
     robot.hear(MarkerArray, "builder_node/markers", markers, keep_last(100, reliable=True, latched=True))
     node = build(markers__period_s=0.1)
     robot.until_heard_by_builder()
-
-    def shown():
-        names = {}
-        for message in markers:
-            for marker in message.markers:
-                if marker.action == Marker.DELETE:
-                    names.pop((marker.ns, marker.id), None)
-                elif marker.ns == "names":
-                    names[(marker.ns, marker.id)] = marker.text.split("\n")[0]
-        return names
-
     robot.drive(2, colours=("red", "green"))
-    robot.until(lambda: len(shown()) == 2, "two names")
-    before = shown()
+    robot.until(lambda: len(names(markers)) == 2, "two names")
+    before = names(markers)
     assert {text.split(" near")[0] for text in before.values()} == {"red ball", "green ball"}
-    path = next(m for m in markers[-1].markers if m.ns == "keyframes")
+    path = shown(markers)[("keyframes", 0)]
     assert [point.x for point in path.points] == pytest.approx([0.0, 1.0])
     node._writer.forget(label="red ball")
     robot.drive(1, start_s=110.0, start_m=20.0, colours=("green",))
-    robot.until(lambda: not any("red ball" in text for text in shown().values()), "the red ball to go")
+    robot.until(lambda: not any("red ball" in text for text in names(markers).values()), "the red ball to go")
     kept = {key: text for key, text in before.items() if text.startswith("green")}
-    assert kept.items() <= {key: text for key, text in shown().items()}.items()
+    assert kept.items() <= names(markers).items()

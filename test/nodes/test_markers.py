@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 from remembered import open_writer
+from viewer import shown
 from visualization_msgs.msg import Marker
 
 from vlkng_ros.config import BuilderConfig, MarkersConfig
@@ -36,7 +37,7 @@ class Watched:
     def show(self, robot_at):
         self.markers.robot_at = robot_at
         self.markers.draw()
-        return self.sent[-1].markers if self.sent else []
+        return list(shown(self.sent).values())
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def cups(memory_path):
 
 
 def by_name(markers, ns):
-    return [marker for marker in markers if marker.ns == ns and marker.action == Marker.ADD]
+    return [marker for marker in markers if marker.ns == ns]
 
 
 def test_the_nearest_things_are_shown_and_no_more_than_asked_for(cups, memory_path):
@@ -99,9 +100,11 @@ def test_what_is_no_longer_near_or_was_forgotten_is_deleted_and_what_stays_keeps
     kept = before.keys() & after.keys()
     assert kept
     assert all(before[text] == after[text] for text in kept)
-    gone = {(m.ns, m.id) for m in markers if m.action == Marker.DELETE}
+    gone = {(m.ns, m.id) for m in watched.sent[-1].markers if m.action == Marker.DELETE}
     assert {("names", number) for text, number in before.items() if text not in after} <= gone
     assert any(ns == "relations" for ns, _ in gone)
+    assert by_name(markers, "relations") == []
+    assert len(after) == 4
 
 
 def test_nothing_is_read_while_nobody_looks_and_nothing_sent_while_nothing_changes(cups, memory_path):
@@ -113,5 +116,31 @@ def test_nothing_is_read_while_nobody_looks_and_nothing_sent_while_nothing_chang
     watched.show(last)
     watched.show(last)
     assert len(watched.sent) == 1
+    watched.viewers = 2
+    everything = watched.show(last)
+    # Who comes later has not seen the beginning.
+    assert watched.sent[1].markers[0].action == Marker.DELETEALL
+    assert [(m.ns, m.id) for m in watched.sent[1].markers[1:]] == [(m.ns, m.id) for m in watched.sent[0].markers[1:]]
+    assert everything == watched.sent[1].markers[1:]
     watched.markers.close()
     assert watched.sent[-1].markers[0].action == Marker.DELETEALL
+
+
+def test_of_a_thing_seen_again_only_its_own_markers_are_sent(cups, memory_path):
+    writer, last = cups
+    watched = Watched(memory_path, most=100)
+    before = watched.show(last)
+    # Where the last cup and its table were seen twice, they are seen once more.
+    again = Capture(10**12, last.base_pose, last.camera_pose, "camera", K, (64, 48))
+    frame = writer.add_keyframe(again, None)
+    cup = Detection("cup", (36.0, 20.0, 44.0, 28.0), 0.9)
+    writer.add_perception(frame.keyframe_id, Perception("", (cup,), (), "test"))
+    (seen,) = writer.associate(frame.keyframe_id)
+    assert seen.observation_count == 3
+    after = watched.show(frame)
+    names = {m.text: m.id for m in by_name(after, "names")}
+    (number,) = [names[text] for text in names if text.endswith(f"{seen.entity_id}, seen 3x")]
+    sent = {(m.ns, m.id) for m in watched.sent[-1].markers}
+    assert {ns for ns, _ in sent} == {"objects", "names", "covariance", "keyframes", "relations"}
+    assert {m_id for ns, m_id in sent if ns in ("objects", "names", "covariance")} == {number}
+    assert len(sent) <= 6 < len(before) == len(after)

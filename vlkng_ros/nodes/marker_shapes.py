@@ -1,17 +1,17 @@
-"""RViz markers: what an entity, a path of keyframes and a goal look like, and which markers must go."""
+"""RViz markers: what an entity, a path of keyframes and a goal look like."""
 
 from __future__ import annotations
 
 import colorsys
 import math
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
 from std_msgs.msg import ColorRGBA
-from visualization_msgs.msg import Marker, MarkerArray
+from visualization_msgs.msg import Marker
 
 from vlkng_ros.nodes.messages import pose_message
 from vlkng_ros.types import Entity, EntityState, Pose, PositionSource
@@ -19,32 +19,16 @@ from vlkng_ros.types import Entity, EntityState, Pose, PositionSource
 OPACITY = {EntityState.PRESENT: 0.9, EntityState.MOVED: 0.5, EntityState.UNKNOWN: 0.5, EntityState.GONE: 0.2}
 TEXT_HEIGHT_M = 0.2
 LARGEST_SIGMA_M = 3.0
-Key = tuple[str, int]
 
 
-class ShownMarkers:
-    """Remembers what RViz was sent, so that what is gone is deleted and ids stay with their thing."""
+def deletion(ns: str, number: int) -> Marker:
+    """Takes one marker away."""
+    return Marker(ns=ns, id=number, action=Marker.DELETE)
 
-    def __init__(self) -> None:
-        self._shown: set[Key] = set()
-        self._ids: dict[str, int] = {}
 
-    def id_of(self, name: str) -> int:
-        """A number for a thing, the same as long as this object lives."""
-        return self._ids.setdefault(name, len(self._ids))
-
-    def replace(self, markers: Iterable[Marker]) -> MarkerArray:
-        """A message that shows these markers and removes those shown before that are not among them."""
-        markers = list(markers)
-        keys = {(marker.ns, marker.id) for marker in markers}
-        gone = [Marker(ns=ns, id=number, action=Marker.DELETE) for ns, number in sorted(self._shown - keys)]
-        self._shown = keys
-        return MarkerArray(markers=gone + markers)
-
-    def clear(self) -> MarkerArray:
-        """A message that removes everything."""
-        self._shown.clear()
-        return MarkerArray(markers=[Marker(action=Marker.DELETEALL)])
+def delete_all() -> Marker:
+    """Takes away whatever came on the topic before."""
+    return Marker(action=Marker.DELETEALL)
 
 
 def colour_of(label: str, opacity: float) -> ColorRGBA:
@@ -95,18 +79,13 @@ def _covariance(entity: Entity, number: int, stamp: Time) -> list[Marker]:
     return [ellipsoid]
 
 
-def relation_markers(
-    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]], frame_id: str, ids: ShownMarkers, stamp: Time
-) -> list[Marker]:
-    """An arrow for each relation, by its text, from subject to object."""
-    markers = []
-    for text, (start, end) in lines.items():
-        arrow = _marker("relations", ids.id_of(text), Marker.ARROW, frame_id, stamp)
-        arrow.points = [Point(x=float(p[0]), y=float(p[1]), z=float(p[2])) for p in (start, end)]
-        arrow.scale.x, arrow.scale.y, arrow.scale.z = 0.02, 0.06, 0.08
-        arrow.color = ColorRGBA(r=0.8, g=0.8, b=0.8, a=0.6)
-        markers.append(arrow)
-    return markers
+def relation_marker(number: int, start: Sequence[float], end: Sequence[float], frame_id: str, stamp: Time) -> Marker:
+    """An arrow from a relation's subject to its object."""
+    arrow = _marker("relations", number, Marker.ARROW, frame_id, stamp)
+    arrow.points = [Point(x=float(p[0]), y=float(p[1]), z=float(p[2])) for p in (start, end)]
+    arrow.scale.x, arrow.scale.y, arrow.scale.z = 0.02, 0.06, 0.08
+    arrow.color = ColorRGBA(r=0.8, g=0.8, b=0.8, a=0.6)
+    return arrow
 
 
 def path_marker(positions_m: np.ndarray, frame_id: str, stamp: Time) -> Marker:

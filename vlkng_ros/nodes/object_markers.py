@@ -1,30 +1,59 @@
-"""What the memory holds, for RViz: published while somebody looks, bounded, and what is gone is deleted."""
+"""What the memory holds, for RViz: bounded, and after the first drawing only what changed.
+
+A viewer that comes gets everything, beginning with the deletion of whatever it showed before; then markers are sent
+only where a thing, an edge or the path is new, different or gone. Markers stay until they are deleted, so RViz needs
+no more.
+"""
 
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from builtin_interfaces.msg import Time
 from visualization_msgs.msg import Marker, MarkerArray
 
 from vlkng_ros.config import BuilderConfig
 from vlkng_ros.errors import VlkngError
-from vlkng_ros.memory import MemoryReader
-from vlkng_ros.nodes.marker_shapes import ShownMarkers, entity_markers, path_marker, relation_markers, thinned
+from vlkng_ros.memory import Changes, MemoryReader
+from vlkng_ros.nodes.marker_shapes import (
+    delete_all,
+    deletion,
+    entity_markers,
+    path_marker,
+    relation_marker,
+    thinned,
+)
 from vlkng_ros.nodes.subscriptions import keep_last
-from vlkng_ros.types import Entity, Keyframe, Vec3
+from vlkng_ros.types import Entity, Float64Array, Keyframe, Vec3
 
 if TYPE_CHECKING:
     from vlkng_ros.nodes.builder_node import BuilderNode
 
 PATH_POINTS = 2000
 RELATIONS = 500
+EVERYWHERE_M = 1e9
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What viewers have been sent."""
+
+    path: Float64Array | None = None
+    things: dict[str, tuple[int, frozenset[str]]] = field(default_factory=dict)
+    """Revision and the namespaces of its markers, by entity."""
+    edges: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    """Predicate and object, by the subject's entity."""
+    arrows: dict[str, tuple[Vec3, Vec3]] = field(default_factory=dict)
+    """Both ends, by the edge's text."""
 
 
 class ObjectMarkers:
-    """Publishes ``~/markers`` from a thread of its own: of a large memory a drawing takes tenths of a second."""
+    """Publishes ``~/markers`` from a thread of its own: the first drawing of a large memory takes seconds."""
 
     def __init__(self, node: BuilderNode, path: Path, config: BuilderConfig) -> None:
         self.robot_at: Keyframe | None = None
@@ -32,8 +61,11 @@ class ObjectMarkers:
         self._node = node
         self._path = path
         self._view = config.association.associator
-        self._publisher = node.create_publisher(MarkerArray, "~/markers", keep_last(1, reliable=True, latched=True))
-        self._shown = ShownMarkers()
+        # A viewer that is slow must not miss what was deleted.
+        self._publisher = node.create_publisher(MarkerArray, "~/markers", keep_last(10, reliable=True, latched=True))
+        self._viewers = 0
+        self._shown = _Shown()
+        self._ids: dict[str, int] = {}
         self._reader: MemoryReader | None = None
         self._drawn: tuple[int, int, int] | None = None
         self._stopping = threading.Event()
@@ -52,55 +84,92 @@ class ObjectMarkers:
                 self._node.get_logger().error(text, throttle_duration_sec=30.0)
 
     def draw(self) -> None:
-        """Publish what changed, if somebody subscribed."""
+        """Publish what changed, if somebody subscribed; everything, if somebody has done so since."""
         robot_at, most = self.robot_at, self._node.config.markers.max_entities
-        if robot_at is None or self._publisher.get_subscription_count() == 0:
+        before, self._viewers = self._viewers, self._publisher.get_subscription_count()
+        if robot_at is None or self._viewers == 0:
+            self._drawn = None
             return
+        if self._viewers > before:
+            self._drawn = None
         try:
             if self._reader is None:
                 self._reader = MemoryReader.open(self._path)
-            self._reader.refresh()
+            changes = self._reader.refresh()
             drawn = (self._reader.revision, robot_at.keyframe_id, most)
             if drawn == self._drawn:
                 return
-            markers = self._markers(self._reader, robot_at, most)
+            if self._drawn is None:
+                self._shown = _Shown()
+            markers = self._changes(self._reader, changes, robot_at, most)
         except VlkngError as error:
+            self._drawn = None
             self._node.get_logger().warning(f"markers: {error}", throttle_duration_sec=30.0)
             return
+        if self._drawn is None:
+            markers.insert(0, delete_all())
         self._drawn = drawn
-        self._publisher.publish(self._shown.replace(markers))
+        if markers:
+            self._publisher.publish(MarkerArray(markers=markers))
 
-    def _markers(self, reader: MemoryReader, robot_at: Keyframe, most: int) -> list[Marker]:
+    def _changes(self, reader: MemoryReader, changes: Changes, robot_at: Keyframe, most: int) -> list[Marker]:
         stamp = self._node.get_clock().now().to_msg()
         frame_id = robot_at.base_pose.frame_id
         table = reader.frames()
-        here = table.position_m[table.session == robot_at.session_id]
-        markers = [path_marker(thinned(here, PATH_POINTS), frame_id, stamp)]
-        if most == 0 or self._view not in reader.views():
-            return markers
-        everywhere = 1e9
-        entities = reader.near(
-            self._view, robot_at.base_pose.position_m, everywhere, map_id=robot_at.map_id, limit=most
-        )
-        for entity in entities:
-            markers += entity_markers(entity, self._shown.id_of(entity.entity_id), stamp)
-        return markers + relation_markers(self._relations(reader, entities), frame_id, self._shown, stamp)
+        here = thinned(table.position_m[table.session == robot_at.session_id], PATH_POINTS)
+        markers = []
+        if self._shown.path is None or not np.array_equal(self._shown.path, here):
+            markers.append(path_marker(here, frame_id, stamp))
+            self._shown.path = here.copy()
+        entities: list[Entity] = []
+        if most and self._view in reader.views():
+            at_m = robot_at.base_pose.position_m
+            entities = reader.near(self._view, at_m, EVERYWHERE_M, map_id=robot_at.map_id, limit=most)
+        if changes.forgotten_keyframe_ids or changes.forgotten_entities:
+            # An edge may be gone although its subject is what it was.
+            self._shown.edges.clear()
+        return markers + self._things(reader, entities, stamp) + self._arrows(entities, frame_id, stamp)
 
-    def _relations(self, reader: MemoryReader, entities: list[Entity]) -> dict[str, tuple[Vec3, Vec3]]:
+    def _id_of(self, name: str) -> int:
+        """A number for a thing or an edge, the same as long as this object lives."""
+        return self._ids.setdefault(name, len(self._ids))
+
+    def _things(self, reader: MemoryReader, entities: list[Entity], stamp: Time) -> list[Marker]:
+        shown, markers = self._shown, []
+        near = {entity.entity_id for entity in entities}
+        for name in [name for name in shown.things if name not in near]:
+            _, namespaces = shown.things.pop(name)
+            shown.edges.pop(name, None)
+            markers += [deletion(ns, self._id_of(name)) for ns in sorted(namespaces)]
+        for entity in entities:
+            name = entity.entity_id
+            revision, namespaces = shown.things.get(name, (None, frozenset()))
+            if name not in shown.edges or revision != entity.revision:
+                edges = reader.relations(self._view, name)
+                shown.edges[name] = [(r.predicate, r.object_id) for r in edges if r.subject_id == name]
+            if revision == entity.revision:
+                continue
+            made = entity_markers(entity, self._id_of(name), stamp)
+            now = frozenset(marker.ns for marker in made)
+            markers += [*(deletion(ns, self._id_of(name)) for ns in sorted(namespaces - now)), *made]
+            shown.things[name] = (entity.revision, now)
+        return markers
+
+    def _arrows(self, entities: list[Entity], frame_id: str, stamp: Time) -> list[Marker]:
         places = {entity.entity_id: entity.position.mean_m for entity in entities}
-        found = (
-            relation
-            for entity in entities
-            for relation in reader.relations(self._view, entity.entity_id)
-            if relation.subject_id == entity.entity_id and relation.object_id in places
+        edges = (
+            (f"{subject} {predicate} {target}", (places[subject], places[target]))
+            for subject in places
+            for predicate, target in self._shown.edges.get(subject, ())
+            if target in places
         )
-        return {
-            f"{relation.subject_id} {relation.predicate} {relation.object_id}": (
-                places[relation.subject_id],
-                places[relation.object_id],
-            )
-            for relation in islice(found, RELATIONS)
-        }
+        wanted = dict(islice(edges, RELATIONS))
+        before, self._shown.arrows = self._shown.arrows, wanted
+        return [deletion("relations", self._id_of(text)) for text in before if text not in wanted] + [
+            relation_marker(self._id_of(text), *ends, frame_id, stamp)
+            for text, ends in wanted.items()
+            if before.get(text) != ends
+        ]
 
     def close(self) -> None:
         """Take the markers away."""
@@ -110,5 +179,5 @@ class ObjectMarkers:
         if self._reader is not None:
             self._reader.close()
             self._reader = None
-        self._publisher.publish(self._shown.clear())
+        self._publisher.publish(MarkerArray(markers=[delete_all()]))
         self._node.destroy_publisher(self._publisher)

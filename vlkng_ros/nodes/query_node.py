@@ -20,7 +20,7 @@ from vlkng_ros.msg import Navigation as Report
 from vlkng_ros.nodes.answer_messages import answer_markers, fill
 from vlkng_ros.nodes.goals import goals_of
 from vlkng_ros.nodes.managed_node import ManagedNode
-from vlkng_ros.nodes.marker_shapes import ShownMarkers
+from vlkng_ros.nodes.marker_shapes import delete_all
 from vlkng_ros.nodes.memory_thread import MemoryThread
 from vlkng_ros.nodes.messages import pose_from, pose_stamped, window_of
 from vlkng_ros.nodes.navigation import Navigation
@@ -61,7 +61,6 @@ class QueryNode(ManagedNode):
         self._pose_source: PoseBuffer | TfPoses | None = None
         self._navigation: Navigation | None = None
         self._builders_map = ""
-        self._shown = ShownMarkers()
         latched = keep_last(1, reliable=True, latched=True)
         self._markers = self.create_publisher(MarkerArray, "~/markers", latched)
         self._goal = self.create_publisher(PoseStamped, "~/goal", latched)
@@ -155,7 +154,7 @@ class QueryNode(ManagedNode):
         answer = await self._requests.in_memory(lambda memory: memory.query.ask(question), response)
         now = self.get_clock().now()
         fill(response, answer, now.nanoseconds)
-        self._markers.publish(self._shown.replace(answer_markers(answer, now.to_msg())))
+        self._markers.publish(MarkerArray(markers=[delete_all(), *answer_markers(answer, now.to_msg())]))
         if answer.goal is not None:
             self._goal.publish(pose_stamped(answer.goal, now.nanoseconds))
         if request.navigate:
