@@ -21,6 +21,7 @@ SHORTLIST = 2048
 FIRST_WORDS = 2
 FIRST_SHORTLIST = 16_384
 """The first pass looks at 128 signs and leaves so many."""
+_PIECE = 16_384
 ScalarT = TypeVar("ScalarT", bound=np.generic)
 _ONES = np.array([bin(byte).count("1") for byte in range(256)], dtype=np.uint8)
 
@@ -73,26 +74,42 @@ class DenseIndex:
             ``(slots, cosines)`` with shapes ``(s,)`` and ``(q, s)``, slots ascending. Exact and complete while
             no more than ``EXACT`` slots are in play; else the first query's shortlist, for all queries.
         """
+        queries = np.asarray(queries, dtype=np.float32)
         slots = np.arange(upto) if among is None else np.flatnonzero(among[:upto])
         if len(slots) > EXACT:
-            slots = self._shortlist(queries[0], slots, whole=among is None)
-        rows = self._rows[:upto] if len(slots) == upto else self._rows[slots]
-        return slots, np.asarray(queries, dtype=np.float32) @ rows.T
+            slots = self._shortlist(queries[0], None if among is None else slots, upto)
+        rows = self._rows[:upto] if len(slots) == upto else self._rows.take(slots, axis=0)
+        return slots, np.stack([rows @ query for query in queries])
 
-    def _shortlist(self, query: FloatArray, slots: NDArray[np.intp], *, whole: bool) -> NDArray[np.intp]:
-        """Those of the slots whose codes are nearest, in two passes: a part of the code, then all of it."""
+    def _shortlist(self, query: FloatArray, slots: NDArray[np.intp] | None, upto: int) -> NDArray[np.intp]:
+        """Those of some slots, or of all, whose codes are nearest, in two passes: a part of the code, then all of it."""
         code = self._code(query[None, :])[0]
-        near = np.arange(len(slots))
-        for words, count in ((FIRST_WORDS, FIRST_SHORTLIST), (self._words, SHORTLIST)):
-            if len(near) > count:
-                at = slots[near] if not whole or len(near) < len(slots) else slice(0, len(slots))
-                words = min(words, self._words)
-                # 64 bits a word: of up to three the sum is a byte, which is read and compared the fastest.
-                apart = np.zeros(len(near), dtype=np.uint8 if words <= 3 else np.uint16)
-                for word in range(words):
-                    apart += _ones(self._codes[word][at] ^ code[word])
-                near = near[_nearest(apart, count)]
-        return slots[near]
+        first = min(FIRST_WORDS, self._words)
+        apart = self._apart(code, range(first), slots, upto)
+        if len(apart) > FIRST_SHORTLIST:
+            near = _nearest(apart, FIRST_SHORTLIST)
+            apart, slots = apart[near], near if slots is None else slots[near]
+        elif slots is None:
+            slots = np.arange(upto)
+        if len(slots) <= SHORTLIST:
+            return slots
+        rest = self._apart(code, range(first, self._words), slots, upto)
+        return slots[_nearest(np.add(apart, rest, dtype=np.uint16), SHORTLIST)]
+
+    def _apart(
+        self, code: NDArray[np.uint64], words: range, slots: NDArray[np.intp] | None, upto: int
+    ) -> NDArray[np.uint8] | NDArray[np.uint16]:
+        """How many signs of some words of a code differ from those of some slots, or of all up to a limit."""
+        count = upto if slots is None else len(slots)
+        # 64 bits a word: of up to three the sum is a byte, which is read and compared the fastest.
+        apart = np.zeros(count, dtype=np.uint8 if len(words) <= 3 else np.uint16)
+        # In pieces that stay in the processor's cache.
+        for start in range(0, count, _PIECE):
+            piece = slice(start, min(start + _PIECE, count))
+            at: slice | NDArray[np.intp] = piece if slots is None else slots[piece]
+            for word in words:
+                apart[piece] += _ones(self._codes[word][at] ^ code[word])
+        return apart
 
     def _code(self, vectors: FloatArray) -> NDArray[np.uint64]:
         """Signs, shape ``(n, words)``."""
@@ -104,12 +121,16 @@ class DenseIndex:
 
 def _nearest(apart: NDArray[np.uint8] | NDArray[np.uint16], count: int) -> NDArray[np.intp]:
     """Places of the ``count`` least distances, ascending; ties at the border go to the earlier."""
-    tally = np.cumsum(np.bincount(apart))
-    border = int(np.searchsorted(tally, count))
-    below = int(tally[border - 1]) if border else 0
-    nearer = np.flatnonzero(apart < border)
-    level = np.flatnonzero(apart == border)[: count - below]
-    return np.sort(np.concatenate([nearer, level]))
+    low, high = 0, int(apart.max())
+    while low < high:  # the least border that lets so many in
+        middle = (low + high) // 2
+        if np.count_nonzero(apart <= middle) >= count:
+            high = middle
+        else:
+            low = middle + 1
+    kept = apart < low
+    kept[np.flatnonzero(apart == low)[: count - np.count_nonzero(kept)]] = True
+    return np.flatnonzero(kept)
 
 
 def _ones(words: NDArray[np.uint64]) -> NDArray[np.uint8]:

@@ -275,6 +275,10 @@ class TextIndex:
         mask[self._mention_slots.view()[cut.mention_first : cut.mention_last]] = True
         return mask
 
+    def says_all(self, cut: Cut) -> bool:
+        """Whether every text known at the cut is mentioned in it."""
+        return cut.first == 0 and (not cut.slots or self._first_ns[cut.slots - 1] <= int(self.stamps_ns[cut.last - 1]))
+
     def mentioned(self, slots: NDArray[np.intp], cut: Cut) -> NDArray[np.bool_]:
         """Which of some texts known at the cut a keyframe of the cut mentions."""
         stamps = np.frombuffer(self._first_ns, dtype=np.int64)[slots]
@@ -312,15 +316,11 @@ class TextIndex:
             limit: mentions returned at most; of a text with more than are left, the latest.
 
         Returns:
-            ``(frames, ranks)``: the frame of a mention and the place of its text in ``slots``.
+            ``(frames, ranks)``: the frame of a mention and the place of its text in ``slots``, ranks ascending.
         """
         if cut.mention_last - cut.mention_first <= limit:
             frames, said, _ = self.mentions_in(cut)
-            rank = np.full(cut.slots, -1, dtype=np.intp)
-            rank[slots] = np.arange(len(slots))
-            ranks = rank[said]
-            kept = ranks >= 0
-            return frames[kept].astype(np.intp), ranks[kept]
+            return self._ranked(frames, said, slots, cut)
         keys = slots.astype(np.int64) << 32
         low = np.searchsorted(self._by_slot, keys | cut.first)
         high = np.searchsorted(self._by_slot, keys | cut.last)
@@ -331,15 +331,26 @@ class TextIndex:
         starts = np.repeat(high - counts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
         frames = (self._by_slot[starts + np.arange(len(ranks))] & 0xFFFFFFFF).astype(np.intp)
         later = slice(max(self._inverted, cut.mention_first), cut.mention_last)
-        said = self._mention_slots.view()[later]
-        if len(said):
-            rank = np.full(cut.slots, -1, dtype=np.intp)
-            rank[slots] = np.arange(len(slots))
-            tail = rank[said]
-            kept = tail >= 0
-            frames = np.concatenate([frames, self._mention_frames.view()[later][kept].astype(np.intp)])
-            ranks = np.concatenate([ranks, tail[kept]])
-        return frames, ranks
+        tail_frames, tail_ranks = self._ranked(
+            self._mention_frames.view()[later], self._mention_slots.view()[later], slots, cut
+        )
+        if not len(tail_ranks):
+            return frames, ranks
+        ranks = np.concatenate([ranks, tail_ranks])
+        order = np.argsort(ranks, kind="stable")
+        return np.concatenate([frames, tail_frames])[order], ranks[order]
+
+    @staticmethod
+    def _ranked(
+        frames: NDArray[np.int32], said: NDArray[np.int32], slots: NDArray[np.intp], cut: Cut
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Frames and ranks of those of some mentions that are of ``slots``, by rank."""
+        rank = np.full(cut.slots, -1, dtype=np.int32)
+        rank[slots] = np.arange(len(slots), dtype=np.int32)
+        ranks = rank[said]
+        kept = np.flatnonzero(ranks >= 0)
+        kept = kept[np.argsort(ranks[kept], kind="stable")]
+        return frames[kept].astype(np.intp), ranks[kept].astype(np.intp)
 
     def texts_of(self, frame: int) -> NDArray[np.int32]:
         """Slots of the texts of one keyframe, in the order they were said."""

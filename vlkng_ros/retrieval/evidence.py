@@ -8,6 +8,8 @@ the frames before and after it say, where they are near in time and place.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,59 +20,61 @@ from vlkng_ros.types import Float64Array
 
 MAX_MENTIONS = 32_768
 """Mentions followed for one question: what bounds its cost in a memory that said "building" a million times."""
-RANK_BITS = 20
-"""Of a mention's sort key, for the place of its text among those that fit: there are at most ``MAX_TEXTS``."""
 TEXTS_A_FRAME = 4
 NEXT_TEXT = 0.3
 """Each further text of a frame counts this much of the one before."""
+ALIKE = 0.6
+"""Share of a frame's best score from which a text is another instance of what is looked for."""
 NEIGHBOUR = 0.5
 NEIGHBOUR_GAP_NS = 10_000_000_000
 """Frames further apart than 10 s are no neighbours."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FrameEvidence:
     """Evidence of the cut's frames.
 
     ``raw`` and ``total`` have shape ``(cut.frames,)``: what a frame itself says, and with its neighbours.
-    ``best_slot`` is the text that speaks most for a frame, -1 where none does. ``instances`` counts how often the
-    frame mentions texts that fit nearly as well as its best, with repeats.
+    ``best_slot`` is the text that speaks most for a frame, -1 where none does.
     """
 
     raw: Float64Array
     total: Float64Array
     best_slot: NDArray[np.intp]
-    instances: NDArray[np.intp]
+    alike: NDArray[np.integer[Any]]
+    """The frame of every mention of a text that fits nearly as well as the frame's best."""
+
+    @cached_property
+    def instances(self) -> NDArray[np.intp]:
+        """How often each frame mentions texts that fit nearly as well as its best, with repeats."""
+        return np.bincount(self.alike, minlength=len(self.raw))
 
 
 def frame_evidence(index: TextIndex, cut: Cut, fit: Fit) -> FrameEvidence:
     """Evidence of every frame of the cut for what ``fit`` is about."""
     count = cut.frames
-    best = np.full(count, -1, dtype=np.intp)
+    raw, best = np.zeros(count), np.full(count, -1, dtype=np.intp)
     if not count or not len(fit.slots):
-        nothing = np.zeros(count)
-        return FrameEvidence(nothing, nothing.copy(), best, np.zeros(count, dtype=np.intp))
+        return FrameEvidence(raw, raw.copy(), best, np.zeros(0, dtype=np.intp))
     frames, ranks = index.mentions_of(fit.slots, cut, MAX_MENTIONS)
-    key = ((frames - cut.first) << RANK_BITS) | ranks
-    key.sort()
-    new = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])) if len(key) else key
-    repeats = np.diff(np.append(new, len(key)))  # a text said twice of one frame speaks once
-    key = key[new]
-    frames, ranks = key >> RANK_BITS, key & ((1 << RANK_BITS) - 1)
-    starts = (
-        np.flatnonzero(np.concatenate([[True], frames[1:] != frames[:-1]])) if len(frames) else np.zeros(0, dtype=int)
-    )
-    counts = np.diff(np.append(starts, len(frames)))
-    place = np.arange(len(frames)) - np.repeat(starts, counts)
-    scores = fit.scores[ranks].astype(np.float64)
-    kept = np.flatnonzero(place < TEXTS_A_FRAME)
-    weights = scores[kept] * (NEXT_TEXT ** np.arange(TEXTS_A_FRAME))[place[kept]]
-    raw: Float64Array = np.bincount(frames[kept], weights=weights, minlength=count).astype(np.float64, copy=False)
-    shown = frames[starts]
-    best[shown] = fit.slots[ranks[starts]]
-    alike = np.flatnonzero(scores >= 0.6 * np.repeat(scores[starts], counts))
-    instances = np.bincount(frames[alike], weights=repeats[alike], minlength=count).astype(np.intp)
-    return FrameEvidence(raw, with_neighbours(raw, index.stamps_ns[cut.first : cut.last], shown), best, instances)
+    frames = frames - cut.first
+    scores = fit.scores.astype(np.float64)
+    rank = np.full(count, -1, dtype=np.int32)
+    rank[frames[::-1]] = ranks[::-1]  # the last one written is the best
+    shown = np.flatnonzero(rank >= 0)
+    best[shown] = fit.slots[rank[shown]]
+    alike = frames[scores[ranks] >= ALIKE * scores[rank[frames]]]
+    left, ranks_left = frames, ranks
+    for place in range(TEXTS_A_FRAME):
+        if place:
+            rank[left[::-1]] = ranks_left[::-1]
+        next_ = rank[left] == ranks_left
+        said = left[next_]
+        raw[said] += scores[ranks_left[next_]] * NEXT_TEXT**place  # a text said twice of one frame speaks once
+        left, ranks_left = left[~next_], ranks_left[~next_]
+        if not len(left):
+            break
+    return FrameEvidence(raw, with_neighbours(raw, index.stamps_ns[cut.first : cut.last], shown), best, alike)
 
 
 def with_neighbours(

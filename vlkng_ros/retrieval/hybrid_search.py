@@ -99,7 +99,7 @@ class HybridSearch:
             total, support = np.zeros(len(total)), 0.0  # the channels that look have nothing to look at
         if not self._channels & CONTENT:
             total = without_content(self._channels, scene.positions_m, asker_m)
-            evidence = FrameEvidence(total, total, evidence.best_slot, evidence.instances)
+            evidence = FrameEvidence(total, total, evidence.best_slot, evidence.alike)
             support, needed = 1.0, 0.0
         if query.min_count > 1:
             shown = np.minimum(evidence.instances / query.min_count, 1.0)

@@ -64,13 +64,18 @@ def scale_of(positions_m: FloatArray) -> float:
 
 def best_frames(evidence: Float64Array, count: int) -> list[int]:
     """The ``count`` frames with most evidence, best first, the earlier of two alike before the other."""
+    frames: list[int] = _ranked(evidence, count, count).tolist()
+    return frames
+
+
+def _ranked(evidence: Float64Array, count: int, at_most: int) -> NDArray[np.intp]:
+    """The ``count`` frames with most evidence, best first, and those as good as the last, ``at_most`` in all."""
     found = np.flatnonzero(evidence > 0)
     says = evidence[found]
     if len(found) > count:
-        border = np.partition(says, len(found) - count)[len(found) - count]
-        found, says = found[says >= border], says[says >= border]
-    frames: list[int] = found[np.argsort(-says, kind="stable")[:count]].tolist()
-    return frames
+        good = np.flatnonzero(says >= np.partition(says, len(found) - count)[len(found) - count])
+        found, says = found[good], says[good]
+    return found[np.argsort(-says, kind="stable")[:at_most]]
 
 
 def peaks_of(
@@ -89,21 +94,16 @@ def peaks_of(
         limit: number of peaks at most.
         scale: that of the drive (``scale_of``).
     """
-    found = np.flatnonzero(evidence > 0)
-    if len(found) > CANDIDATES:
-        border = np.partition(evidence[found], len(found) - CANDIDATES)[len(found) - CANDIDATES]
-        found = found[evidence[found] >= border]
-    order = found[np.argsort(-evidence[found], kind="stable")][: 2 * CANDIDATES]
-    free = np.ones(len(order), dtype=np.bool_)
+    order = _ranked(evidence, CANDIDATES, 2 * CANDIDATES)
     x, y = positions_m[order, 0], positions_m[order, 1]
     apart = (scale * SAME_PLACE_M) ** 2
     frames: list[int] = []
-    at = 0
-    while len(frames) < limit and at < len(order):
+    left = np.arange(len(order))  # those that are at no place taken yet, best first
+    while len(frames) < limit and len(left):
+        at = left[0]
         frames.append(int(order[at]))
-        across, along = x - x[at], y - y[at]
-        free &= across * across + along * along >= apart
-        at += int(free[at:].argmax()) if free[at:].any() else len(order)
+        across, along = x[left] - x[at], y[left] - y[at]
+        left = left[1:][(across * across + along * along >= apart)[1:]]
     if len(frames) == 1 and not np.ptp(positions_m, axis=0).any():
         frames = order[:limit].tolist()  # a recording without positions has no places to tell apart
     chosen = np.array(frames, dtype=np.intp)

@@ -159,5 +159,4 @@ def found(
     slots = np.flatnonzero(scores > 0)
     slots = slots[np.argsort(-scores[slots], kind="stable")][:256]
     fit = Fit(slots, scores[slots], np.full(len(slots), support, dtype=np.float32))
-    instances = (best >= 0).astype(np.intp)
-    return Found(peaks, FrameEvidence(total, total, best, instances), total, fit, support, needed)
+    return Found(peaks, FrameEvidence(total, total, best, np.flatnonzero(best >= 0)), total, fit, support, needed)
