@@ -18,6 +18,7 @@ from vlkng_ros.retrieval.events import Event, chosen, events_of
 from vlkng_ros.retrieval.hybrid_search import wordings
 from vlkng_ros.retrieval.motion import standing
 from vlkng_ros.retrieval.motion_phrases import Boundary, Motion, MotionKind
+from vlkng_ros.retrieval.phrases import is_doing
 from vlkng_ros.retrieval.presets import Finder
 from vlkng_ros.retrieval.query import Query
 from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
@@ -25,8 +26,6 @@ from vlkng_ros.types import NS_PER_S, AnswerKind, Vec3
 
 EVENT_CONFIDENCE = 0.8
 """Of what the track and the stays tell: right in about so many of the events looked at."""
-DEFINITE = 0.75
-""""Did you see *the* bin?" presupposes a bin: less of it must be said than of *a* bin."""
 STAY_SHARE = 0.5
 """Frames with this share of the best evidence belong to a stay at a place, or a sighting."""
 STAY_GAP = 3
@@ -83,8 +82,7 @@ class Extractive:
         if query.apart_from:
             return self._relating(scene, asker_m).distance(query)
         found = self._finder.find(query, scene, asker_m)
-        needed = found.needed * (DEFINITE if query.kind is AnswerKind.BINARY and query.definite else 1.0)
-        sure = confidence(found.support, needed)
+        sure = confidence(found.support, found.needed)
         frames = tuple(zip(found.peaks.frames.tolist(), found.peaks.scores.tolist(), strict=True))
         if query.kind is AnswerKind.BINARY:
             return self._binary(query, scene, asker_m, frames, sure)
@@ -120,7 +118,7 @@ class Extractive:
         seen = sure >= self._min_confidence and bool(frames)
         thing = query.target if query.relation is None else query.whole
         also = ""
-        if seen and query.relation is not None:
+        if seen and query.relation is not None and not is_doing(query.whole):
             judged = self._relating(scene, asker_m).judged(query, query.relation)
             if judged is not None and judged.yes is None:
                 return Draft(query.kind, None, 0.0, frames, reason=judged.also)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from vlkng_ros.memory.words import stem, tokens
+from vlkng_ros.memory.words import COLORS, SIZES, STOP_WORDS, stem, tokens
 
 SAME: tuple[tuple[str, ...], ...] = (
     ("sofa", "couch", "studio couch", "settee"),
@@ -112,10 +112,20 @@ _KINDS = tuple(tuple((wording, _stems(wording)) for wording in group) for group 
 _NEEDS = tuple((tuple(_stems(need) for need in needs), things) for needs, things in NEEDS)
 
 
+_QUALIFIERS = COLORS | SIZES | STOP_WORDS | {"area", "place", "room", "somewhere", "something", "spot"}
+"""Words that leave a need what the phrase is about: "somewhere to", "the yellow"."""
+
+
 def _find(inside: tuple[str, ...], part: tuple[str, ...]) -> int:
     """Where ``part`` stands in ``inside`` word by word, or -1."""
     width = len(part)
     return next((i for i in range(len(inside) - width + 1) if inside[i : i + width] == part), -1)
+
+
+def _is_wish(words: list[str], at: int) -> bool:
+    """Whether a need is what a phrase is about: "a man sitting at a desk" is no wish to sit."""
+    before = words[: max(at, 0)]
+    return at >= 0 and (before[-1:] in (["to"], ["for"]) or _QUALIFIERS.issuperset(before))
 
 
 @lru_cache(maxsize=4096)
@@ -130,9 +140,8 @@ def other_wordings(phrase: str, *, loose: bool = True, limit: int = 8) -> tuple[
     said = _stems(phrase)
     words = tokens(phrase)
     found: list[str] = []
-    wanted = _stems(phrase.partition(" with ")[0])  # "a sofa with a sleeping cat" is no wish to sleep
     for needs, things in _NEEDS:
-        if any(_find(wanted, need) >= 0 for need in needs):
+        if any(_is_wish(words, _find(said, need)) for need in needs):
             found += things
     for groups, symmetric in ((_SAME, True), (_KINDS, loose)):
         for group in groups:

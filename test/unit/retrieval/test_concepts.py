@@ -20,3 +20,10 @@ def test_needs_name_what_meets_them() -> None:
 
 def test_a_plain_thing_has_no_other_wording() -> None:
     assert other_wordings("elephant") == ()
+
+
+def test_what_somebody_else_does_is_no_need() -> None:
+    assert other_wordings("man sitting at a desk") == ()
+    assert other_wordings("man drinking coffee") == ()
+    assert "emergency phone" in other_wordings("yellow police call pole")
+    assert "sofa" in other_wordings("somewhere to sit")
