@@ -15,7 +15,7 @@ BENCH ?= benchmarks/memory_bench.py
 EMEM = sed -n '/"bench": \[/,/\]/s/^ *"\(.*\)",.*/\1/p' setup.py
 
 help:
-	@echo "make setup   virtual environment with ROS 2, models and tools, and the built package (under 5 min)"
+	@echo "make setup   virtual environment with ROS 2, models and tools, and the built package (3 min on two cores)"
 	@echo "make demo    a robot drives through the gallery, remembers, answers and drives to an answer"
 	@echo "make test    every test;  ARGS='-k pose' selects, FILES=test/unit/memory limits, FAST=1 leaves slow ones out"
 	@echo "make lint    ruff, and mypy in strict mode"

@@ -27,6 +27,8 @@ ARGUMENTS = (
     ("camera_info", "camera_info", "intrinsics of that camera"),
     ("pose", "pose", "pose in the map: SLAM Toolbox's /pose, AMCL's /amcl_pose, or what pose.type says"),
     ("odom", "odom", "odometry, which carries the pose forward between its messages"),
+    ("tf", "/tf", "transforms; a robot in a namespace has them at /NAME/tf"),
+    ("tf_static", "/tf_static", "transforms that stay, likewise"),
     ("action", "", "NavigateToPose action; empty: navigation.action of the parameter file"),
     ("memory", "", "database file; empty: memory.path of the parameter file"),
     ("map_id", "", "name of the map that localisation uses; empty: robot.map_id of the parameter file"),
@@ -50,7 +52,11 @@ def make_nodes(context):
     builder = {"perception.backend": value["backend"]} if value["backend"] else {}
     query = {"navigation.action": value["action"]} if value["action"] else {}
     topics = [(name, value[name]) for name in ("image", "camera_info", "pose", "odom")]
-    topics.append(("image/compressed", f"{value['image']}/compressed"))
+    topics += [
+        ("image/compressed", f"{value['image']}/compressed"),
+        ("/tf", value["tf"]),
+        ("/tf_static", value["tf_static"]),
+    ]
 
     nodes = []
     for name, own in (("builder", builder), ("query", query)):

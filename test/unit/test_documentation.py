@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import re
+import shlex
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from vlkng_ros.cli import build_parser, main
 from vlkng_ros.config import (
     BagPlayerConfig,
     BuilderConfig,
@@ -155,3 +157,65 @@ def test_every_make_target_in_the_readme_exists() -> None:
     named = set(re.findall(r"(?:^|`)make (\w+)", README, re.MULTILINE))
     assert named
     assert named <= targets
+
+
+# ------------------------------------------------------------------------------------------ commands
+
+
+def _shell_lines() -> list[str]:
+    """Every command in the README's bash blocks, continued lines joined, comments left out."""
+    blocks = re.findall(r"^```bash\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    joined = "\n".join(blocks).replace("\\\n", " ")
+    lines = [re.sub(r"\s+# .*", "", line).strip() for line in joined.splitlines()]
+    return [command.strip() for line in lines for command in line.split(" && ") if command]
+
+
+def test_every_vlkng_command_in_the_readme_has_these_arguments() -> None:
+    commands = [line for line in _shell_lines() if re.match(r"(\S*/)?vlkng ", line)]
+    assert len(commands) >= 4
+    for command in commands:
+        build_parser().parse_args(shlex.split(command)[1:])
+
+
+def test_every_launch_command_in_the_readme_gives_arguments_that_there_are() -> None:
+    launched = [line for line in _shell_lines() if line.startswith("ros2 launch vlkng_ros ")]
+    launched += re.findall(r"`(ros2 launch vlkng_ros [^`]+)`", README)
+    assert len(launched) >= 4
+    memory = set(re.findall(r'^    \("(\w+)", ', (ROOT / "launch" / "memory.launch.py").read_text(), re.MULTILINE))
+    for command in launched:
+        _, _, _, file, *arguments = shlex.split(command)
+        own = re.findall(r'^    \("(\w+)", ', (ROOT / "launch" / file).read_text(encoding="utf-8"), re.MULTILINE)
+        given = {argument.partition(":=")[0] for argument in arguments if ":=" in argument}
+        assert given <= memory | set(own)
+    named = set(re.findall(r"`(\w+):=[^`]*`", README)) - {"use_sim_time"}
+    assert named <= memory | {"params_file"}
+
+
+def test_every_service_call_in_the_readme_names_fields_that_there_are() -> None:
+    calls = re.findall(r'ros2 service call /(\w+)_node/(\w+) vlkng_ros/srv/(\w+)(?: "\{(.*?)\}")?', README)
+    assert len(calls) >= 3
+    for _, name, kind, fields in calls:
+        assert re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower() == name
+        request = (ROOT / "srv" / f"{kind}.srv").read_text(encoding="utf-8").partition("\n---")[0]
+        assert set(re.findall(r"(\w+): ", fields)) <= set(re.findall(r"^\S+ (\w+)", request, re.MULTILINE))
+
+
+def test_the_turtlebots_parameter_file_is_what_sed_makes_of_ours() -> None:
+    (old, new) = re.findall(r"sed -i 's/(.*?)/(.*?)/' ~/vlkng.yaml", README)[0]
+    config = CONFIG.read_text(encoding="utf-8")
+    assert config.count(old) == 1
+    changed = YAML(typ="safe").load(config.replace(old, new))
+    assert changed["/**/builder_node"]["ros__parameters"]["camera"]["extrinsics"] == "tf"
+
+
+def test_the_readmes_caption_file_becomes_a_memory_that_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (content,) = re.findall(r"^```json\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    (tmp_path / "captions.json").write_text(content)
+    monkeypatch.chdir(tmp_path)
+    for line in [line for line in _shell_lines() if line.startswith(("vlkng import captions", "vlkng ask"))]:
+        assert main([*shlex.split(line)[1:], "--text-encoder", "none"]) == 0
+    shown = capsys.readouterr().out
+    assert "2 keyframes" in shown
+    assert "x=1.0 y=0.5 m" in shown
