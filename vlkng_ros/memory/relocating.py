@@ -33,6 +33,8 @@ BATCH = 4_000
 PROCESSES_FROM = 40_000
 """Observations from which on it pays to start processes, which takes half a second."""
 MAX_PROCESSES = 8
+AHEAD = 2
+"""Batches that each of the other processes has before it."""
 logger = logging.getLogger(__name__)
 _first = operator.itemgetter(0)
 
@@ -162,12 +164,17 @@ class Relocator:
             for batch in self._batches():
                 self._write(derive(batch))
             return
-        # Not by fork: whoever writes a memory has threads, and locks with them.
-        with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        # Not by fork: whoever writes a memory has threads, and locks with them. This process derives too, from the
+        # moment on when the others have enough before them, which are still starting then.
+        workers = processes - 1
+        with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
             waiting: deque[Future[Places]] = deque()
             for batch in self._batches():
-                waiting.append(pool.submit(derive, batch))
-                if len(waiting) > 2 * processes:
+                if len(waiting) < AHEAD * workers:
+                    waiting.append(pool.submit(derive, batch))
+                else:
+                    self._write(derive(batch))
+                while waiting and waiting[0].done():
                     self._write(waiting.popleft().result())
             for future in waiting:
                 self._write(future.result())

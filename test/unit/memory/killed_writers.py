@@ -27,9 +27,15 @@ LONGEST_OPERATION_S = 0.03
 
 
 def integrity(path: Path) -> str:
-    """What SQLite says about a file; ``ok`` of a whole one."""
+    """What SQLite says about a file, ``ok`` of a whole one; and no row may be there that its head does not count."""
     connection = sqlite3.connect(path)
     try:
+        counted = connection.execute(
+            "SELECT (SELECT COUNT(*) FROM keyframe) = keyframes AND (SELECT COUNT(*) FROM observation) = observations "
+            "AND NOT EXISTS (SELECT 1 FROM keyframe_text t JOIN keyframe k ON k.id = t.keyframe WHERE k.state <> 1) "
+            "FROM head"
+        )
+        assert counted.fetchall() in ([], [(1,)]), "an operation is half there"
         return str(connection.execute("PRAGMA integrity_check").fetchone()[0])
     finally:
         connection.close()

@@ -140,6 +140,20 @@ def test_a_full_disk_is_said_and_loses_nothing(open_writer, open_reader):
     assert reader.keyframe_nearest(300 * SECOND).keyframe_id == last
 
 
+def test_a_disk_that_turns_read_only_is_said_and_loses_nothing(open_writer, open_reader):
+    writer = open_writer()
+    remember(writer, [frame(i, 0, "cup") for i in range(3)])
+    reader = open_reader()
+    writer._store.connection.execute("PRAGMA query_only = ON")
+    with pytest.raises(StorageFullError, match=r"cannot write to .*what was acknowledged is safe"):
+        remember(writer, [frame(3, 0, "cup")])
+    assert not reader.refresh()
+    assert next(reader.entities("proximity")).observation_count == 3
+    writer._store.connection.execute("PRAGMA query_only = OFF")
+    (last,) = remember(writer, [frame(4, 0, "cup")])
+    assert reader.refresh().keyframe_ids == (last,)
+
+
 def test_an_image_that_does_not_fit_leaves_no_keyframe_and_no_file(open_writer, open_reader, path, monkeypatch):
     writer = open_writer()
 
