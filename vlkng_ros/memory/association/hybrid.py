@@ -246,5 +246,5 @@ def _known_view(record: EntityRecord, camera: CameraView, stamp_ns: int) -> bool
     """Whether this camera looks at a place that was looked at before, on an earlier visit."""
     if stamp_ns - record.first_seen_ns < EARLIER_NS or record.place.track is None:
         return False
-    at = tracking.point(record.place.track)[0]
+    at = tracking.place(record.place.track)
     return in_image(camera, at) and record.presence.has_seen_from(camera, at)
