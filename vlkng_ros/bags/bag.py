@@ -76,8 +76,8 @@ class Bag:
 
     @property
     def problems(self) -> list[str]:
-        """What could not be read so far, and why."""
-        return [*self._problems, *(problem for file in self._files for problem in file.problems)]
+        """What could not be read so far, and why; once, however often it was tried."""
+        return list(dict.fromkeys([*self._problems, *(problem for file in self._files for problem in file.problems)]))
 
     def count(self, topics: Collection[str]) -> int:
         """Messages of some topics."""
@@ -166,6 +166,8 @@ class _IntactFile:
 
 
 def _open_storage(path: Path, problems: list[str], resources: ExitStack) -> BagFile:
+    if path.stat().st_size == 0:
+        raise BagError("the file is empty")
     if path.suffix in COMPRESSED_SUFFIXES:
         folder = resources.enter_context(tempfile.TemporaryDirectory(prefix="vlkng_bag_"))
         plain = Path(folder, path.stem)

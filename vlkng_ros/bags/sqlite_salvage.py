@@ -66,7 +66,8 @@ class SqliteSalvage:
             name, msgtype = self._topics[self._topic_ids[i]]
             yield BagMessage(name, msgtype, self._times[i], bytes(data))
         if lost:
-            self.problems.append(f"{self._path.name}: {lost} messages are damaged and left out")
+            damaged = "1 message is" if lost == 1 else f"{lost} messages are"
+            self.problems.append(f"{self._path.name}: {damaged} damaged and left out")
 
     def close(self) -> None:
         """Close the file."""

@@ -1,4 +1,7 @@
-"""What callbacks leave for the thread that does the work: bounded, in order of arrival, the oldest dropped."""
+"""What callbacks leave for the thread that does the work: bounded, in order of arrival, the oldest dropped.
+
+A pose graph takes the place of the one before it, which says nothing that the newer one does not.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ class Inbox:
     def __init__(self, frames: int = 8, others: int = 20_000) -> None:
         self.dropped: Counter[str] = Counter()
         """Events lost because the working thread did not keep up, by kind."""
-        self._limits = {"frame": frames, "depth": frames, "": others}
+        self._limits = {"frame": frames, "depth": frames, "graph": 1, "": others}
         self._queues: dict[str, deque[tuple[int, Event]]] = {sort: deque() for sort in self._limits}
         self._number = 0
         self._woken = False
@@ -50,7 +53,8 @@ class Inbox:
             queue = self._queues[sort]
             if len(queue) >= self._limits[sort]:
                 _, lost = queue.popleft()
-                self.dropped[lost.kind] += 1
+                if lost.kind != "graph":
+                    self.dropped[lost.kind] += 1
             queue.append((self._number, event))
             self._number += 1
             self._changed.notify()

@@ -32,6 +32,14 @@ def test_small_events_are_bounded_too():
     assert inbox.dropped == {"odometry": 2}
 
 
+def test_a_pose_graph_takes_the_place_of_the_one_before_it():
+    inbox = Inbox()
+    for stamp, kind in enumerate(["graph", "pose", "graph", "pose"]):
+        inbox.put(Event(kind, stamp, None))
+    assert kinds(inbox.take(0.0)) == [("pose", 1), ("graph", 2), ("pose", 3)]
+    assert inbox.dropped == {}
+
+
 def test_waiting_ends_with_the_first_event_and_with_a_wake():
     inbox = Inbox()
     taken = []
