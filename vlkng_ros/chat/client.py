@@ -103,10 +103,10 @@ class ChatClient:
         """The model's reply, within ``timeout_s`` altogether; ``schema`` binds it where the server can.
 
         Raises:
-            ModelUnavailableError: the server is away, overloaded or too slow; later may do.
+            ModelUnavailableError: the server is away, overloaded or too slow, or refuses the key; later may do.
             ModelNotFoundError: it does not have the model.
             ModelOutputError: what it sent is no chat completion.
-            ModelError: it refuses the request or the key.
+            ModelError: it refuses the request.
         """
         deadline = time.monotonic() + timeout_s
         body: dict[str, Any] = {
@@ -198,7 +198,7 @@ class ChatClient:
         where = f"model server {self.base_url}"
         if status in (401, 403):
             hint = f"set {self._api_key_env}" if self._api_key_env and not self._key else "is it the right one?"
-            raise ModelError(f"{where}: refuses the API key (status {status}); {hint}")
+            raise ModelUnavailableError(f"{where}: refuses the API key (status {status}); {hint}")
         if status == 404:
             raise ModelNotFoundError(f"{where}: has no model '{self.model}', or no such path{self._said(content)}")
         if status != 200:

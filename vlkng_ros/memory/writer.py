@@ -91,7 +91,7 @@ class MemoryWriter:
         with suppress(MemoryNotFoundError):
             check_file(file)
         with explained(file):
-            file.parent.mkdir(parents=True, exist_ok=True)
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = WriterLock(file)
         try:
             connection = open_for_writing(file)

@@ -118,8 +118,11 @@ class Recorder:
         self.batch_size = backend.batch_size
         self.chunked = backend.chunked
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._path.open("a+b")
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # What a robot saw is its owner's, as in the memory.
+            self._file = os.fdopen(
+                os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "a+b"
+            )
             _cut_partial_line(self._file)
         except OSError as error:
             raise RecordingError(f"recording {self._path}: cannot be written: {error.strerror}") from error

@@ -67,7 +67,8 @@ class VlmServer:
         """The frames described as one chunk, within ``timeout_s``.
 
         Raises:
-            ModelUnavailableError: the server is away, overloaded or too slow.
+            ModelUnavailableError: the server is away, overloaded or too slow, refuses the key, or has lost the model:
+                none of it is the frames' fault.
             ModelOutputError: two replies could not be used.
             ModelError: the server refuses the request.
         """
@@ -94,13 +95,16 @@ class VlmServer:
                 )
 
     def _generate(self, frames: Sequence[Frame], turns: Sequence[Turn]) -> Reply:
-        return self._client.complete(
-            chat_messages(frames, turns, self._pixels),
-            timeout_s=max(0.1, self._deadline - time.monotonic()),
-            temperature=self._config.temperature,
-            max_tokens=self._config.max_new_tokens or MAX_NEW_TOKENS,
-            schema=REPLY_SCHEMA,
-        )
+        try:
+            return self._client.complete(
+                chat_messages(frames, turns, self._pixels),
+                timeout_s=max(0.1, self._deadline - time.monotonic()),
+                temperature=self._config.temperature,
+                max_tokens=self._config.max_new_tokens or MAX_NEW_TOKENS,
+                schema=REPLY_SCHEMA,
+            )
+        except ModelNotFoundError as error:
+            raise ModelUnavailableError(str(error)) from error
 
 
 def chat_messages(frames: Sequence[Frame], turns: Sequence[Turn], pixels: bool = False) -> list[dict[str, Any]]:

@@ -49,6 +49,15 @@ def test_files_are_for_their_owner_alone_whatever_the_umask(path, umask):
     assert all(mode == (0o700 if item.is_dir() else 0o600) for item, mode in modes.items())
 
 
+def test_a_folder_that_is_made_for_a_memory_is_its_owners_alone(path):
+    before = os.umask(0o000)
+    try:
+        MemoryWriter.open(path.parent / "new" / "memory.db", encoder=None).close()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((path.parent / "new").stat().st_mode) == 0o700
+
+
 def test_every_operation_is_one_new_revision(open_writer):
     writer = open_writer()
     seen = [writer.revision]

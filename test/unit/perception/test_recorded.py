@@ -74,6 +74,7 @@ def test_everything_a_backend_said_is_replayed(tmp_path: Path) -> None:
     assert backend.closed
     assert said == [FULL, Perception(caption="nothing here")]
     assert replay(path, frame(2), frame(1)) == [Perception(caption="nothing here"), FULL]
+    assert [item.stat().st_mode & 0o777 for item in (path.parent, path)] == [0o700, 0o600]
 
 
 def test_the_recorder_is_as_the_backend_it_wraps(tmp_path: Path) -> None:

@@ -169,6 +169,19 @@ def test_a_passing_failure_costs_a_pause(server: ModelServer, backend: VlmServer
     assert len(backend.describe(frames(2))) == 2
 
 
+@pytest.mark.parametrize(
+    ("status", "says"), [(401, "refuses the API key"), (403, "refuses the API key"), (404, "has no model 'tiny'")]
+)
+def test_a_wrong_key_and_a_model_that_is_gone_are_not_the_frames_fault(
+    server: ModelServer, backend: VlmServer, status: int, says: str
+) -> None:
+    server.will(send(status))
+    with pytest.raises(ModelUnavailableError, match=says):
+        backend.describe(frames(2))
+    server.will(say(reply(2)))
+    assert len(backend.describe(frames(2))) == 2
+
+
 def test_a_server_that_stays_broken_is_for_later(server: ModelServer, backend: VlmServer) -> None:
     server.will(send(503, "loading model"))
     with pytest.raises(ModelUnavailableError, match="503: loading model"):
