@@ -196,7 +196,9 @@ def test_export_graph_returns_or_writes_the_graph_beside_the_memory(caller, memo
     make_memory(memory_path)
     reply = caller.call(ExportGraph, "export_graph", ExportGraph.Request())
     graph = json.loads(reply.data)
-    assert reply.entities == len(graph["nodes"]) == 4
+    assert reply.entities == len(graph["nodes"])
+    assert sum(node["kind"] == "object" for node in graph["nodes"]) == 4
+    assert any(edge["predicate"] == "located in" for edge in graph["edges"])
     written = caller.call(ExportGraph, "export_graph", ExportGraph.Request(format="graphml", file_name="a.graphml"))
     assert written.path == str(memory_path.parent / "exports" / "a.graphml")
     assert "<graphml" in (memory_path.parent / "exports" / "a.graphml").read_text()

@@ -2,7 +2,8 @@
 
 The file is what ``networkx.node_link_graph(data, edges="edges")`` takes. Entities and keyframes are nodes; an edge of
 type ``seen_in`` is an observation (from the entity to the keyframe that shows it), one of type ``relation`` a
-relation between entities. Images and visual embeddings are not in it.
+relation between entities. The places of the path are entities of the view ``path``; who reads the file finds them anew
+from its keyframes. Images and visual embeddings are not in it.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ def _entity_node(entity: Entity) -> dict[str, object]:
     return {
         "id": entity.entity_id,
         "type": "entity",
+        "view": entity.view,
         "kind": entity.kind.value,
         "label": entity.label,
         "labels": dict(entity.labels),

@@ -68,16 +68,23 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _entities(args: argparse.Namespace, reader: MemoryReader, view: str) -> Iterator[Entity]:
+    """Of the view, then the places of the path."""
+    yield from _of_view(args, reader, view)
+    yield from reader.places(args.as_of)
+
+
+def _of_view(args: argparse.Namespace, reader: MemoryReader, view: str) -> Iterator[Entity]:
     if view:
         yield from reader.entities(view, as_of_ns=args.as_of)
 
 
 def _relations(args: argparse.Namespace, reader: MemoryReader, view: str) -> Iterator[Relation]:
-    """Every relation once: with its subject."""
-    for entity in _entities(args, reader, view):
+    """Every relation once: with its subject; then those of the places."""
+    for entity in _of_view(args, reader, view):
         for relation in reader.relations(view, entity.entity_id, as_of_ns=args.as_of):
             if relation.subject_id == entity.entity_id:
                 yield relation
+    yield from reader.place_relations(_of_view(args, reader, view), args.as_of)
 
 
 def _keyframes(reader: MemoryReader, view: str) -> Iterator[tuple[Keyframe, Sequence[Observation], Mapping[int, str]]]:

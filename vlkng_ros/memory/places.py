@@ -70,6 +70,7 @@ class PathPlaces:
         self._places: list[_Place] = []
         self._grid: dict[tuple[int, int, int], list[int]] = {}
         self._place_of = array("q")
+        self._passages: dict[tuple[int, int], array[int]] = {}
 
     def follow(self, table: KeyframeTable, map_of_session: dict[int, int]) -> None:
         """Take over a table: what it has more is folded in; one that differs in what was known is folded anew."""
@@ -97,14 +98,19 @@ class PathPlaces:
             stayed = same and self._place_of[frame - 1] == number
             gap_ns = stamps[frame] - stamps[frame - 1] if stayed else 0
             self._places[number].add(frame, not stayed, gap_ns if gap_ns <= STAY_GAP_NS else 0)
+            if same and not stayed and stamps[frame] - stamps[frame - 1] <= STAY_GAP_NS:
+                ends = sorted((self._place_of[frame - 1], number))
+                self._passages.setdefault((ends[0], ends[1]), array("q")).append(frame)
             self._place_of.append(number)
 
-    def _nearest(self, map_number: int, x: float, y: float) -> int | None:
+    def _nearest(self, map_number: int, x: float, y: float, known: int | None = None) -> int | None:
         column, row = _cell(x, y)
         best, away = None, RADIUS_M
         for i in (column - 1, column, column + 1):
             for j in (row - 1, row, row + 1):
                 for number in self._grid.get((map_number, i, j), ()):
+                    if known is not None and number >= known:
+                        continue
                     centre = self._places[number].centre
                     apart = math.hypot(centre[0] - x, centre[1] - y)
                     if apart < away or (apart == away and (best is None or number < best)):
@@ -123,6 +129,31 @@ class PathPlaces:
     def at(self, frame: int) -> Stretch:
         """The place that a frame belongs to, as it was known then."""
         return self._stretch(self._place_of[frame], frame + 1)
+
+    def around(self, frame: int, x: float, y: float, known: int) -> tuple[int, bool]:
+        """The number of the place that a thing seen from a frame is in, or else of the one that it was seen from.
+
+        Args:
+            frame: of the path.
+            x: where the thing is, in metres, in the frame's map.
+            y: the same.
+            known: how many places there are.
+
+        Returns:
+            The number (0 is the place founded first), and whether the thing is in it.
+        """
+        here = self._place_of[frame]
+        number = self._nearest(self._places[here].map, x, y, known)
+        return (here, False) if number is None else (number, True)
+
+    def passages(self, frames: int) -> dict[tuple[int, int], list[int]]:
+        """When the path had so many frames: those at which it went over between two places, by their numbers."""
+        found = {}
+        for ends, at in self._passages.items():
+            count = bisect_left(at, frames)
+            if count:
+                found[ends] = at[:count].tolist()
+        return found
 
     def _stretch(self, number: int, frames: int) -> Stretch:
         place = self._places[number]

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+if TYPE_CHECKING:
+    import networkx
+
 from vlkng_ros.errors import NotInMemoryError
 from vlkng_ros.memory.database import explained, open_for_reading, wal_of
+from vlkng_ros.memory.graph import ViewGraph, build_graph
 from vlkng_ros.memory.images import ImageFolder
 from vlkng_ros.memory.located import PlaceRows
 from vlkng_ros.memory.mentions import read_crops, read_mentions, read_texts
@@ -30,7 +35,7 @@ from vlkng_ros.memory.rows import (
 from vlkng_ros.memory.schema import SCHEMA_VERSION
 from vlkng_ros.memory.spans import read_spans
 from vlkng_ros.memory.view_reader import ViewReader
-from vlkng_ros.types import Entity, Keyframe, Observation
+from vlkng_ros.types import Entity, Keyframe, Observation, Relation
 
 
 class MemoryReader(ViewReader):
@@ -156,6 +161,12 @@ class MemoryReader(ViewReader):
         with self._reading():
             return self._keyframe_rows.observations(keyframe_id, told)
 
+    def seen_in(self, keyframe_ids: Sequence[int]) -> list[tuple[Keyframe, list[Observation]]]:
+        """Keyframes with what was seen in each, in the order asked for; those that were forgotten are left out."""
+        with self._reading():
+            keyframes, observations = self._keyframe_rows.known(keyframe_ids), self._keyframe_rows.seen_in(keyframe_ids)
+        return [(keyframes[number], observations.get(number, [])) for number in keyframe_ids if number in keyframes]
+
     def texts(self, after_text_id: int = 0) -> Iterator[StoredText]:
         """Every string that a question can find, in order of first mention, with its vector where it has one."""
         return read_texts(self._connection, self._reading, after_text_id)
@@ -187,10 +198,40 @@ class MemoryReader(ViewReader):
         with self._reading():
             return self._places.entities(self._follower.keyframes.table, as_of_ns, self.revision)
 
+    def place_relations(self, entities: Iterable[Entity], as_of_ns: int | None = None) -> list[Relation]:
+        """Edges of ``places``: between those that the path connects, and one from each of some entities.
+
+        Places that the robot went over between are ``next to`` each other, in both directions. An entity is ``located
+        in`` the place whose middle it stands nearest to, or was ``seen from`` the one where the robot saw it last.
+
+        Args:
+            entities: of any view, as of the same time.
+            as_of_ns: the time; None is that of the last refresh.
+        """
+        with self._reading():
+            table = self._follower.keyframes.table
+            places = self._places.entities(table, as_of_ns, self.revision)
+            return list(self._places.relations(table, as_of_ns, places, entities))
+
     def place_of(self, keyframe_id: int) -> Entity:
         """The location where a keyframe was taken, as it was known then."""
         with self._reading():
             return self._places.entity_of(self._follower.keyframes.table, keyframe_id, self.revision)
+
+    def graph(self, view: str, as_of_ns: int | None = None) -> networkx.MultiDiGraph[str]:
+        """A view as a graph: a node an entity (attribute ``entity``), an edge a relation (``relation``).
+
+        The places of the path are in it, with the edges of ``place_relations``. The present
+        graph is kept: entities follow ``refresh``, which drops the places, and this call puts them in again, at a cost
+        per entity and place of microseconds; do not change it. One of an earlier time is made anew.
+        """
+        with self._reading():
+            self._catch_up(report=False)
+            if as_of_ns is not None:
+                return build_graph(self, view, as_of_ns)
+            if view not in self._graphs:
+                self._graphs[view] = ViewGraph(self, view)
+            return self._graphs[view].whole()
 
     def crops(self, after_observation_id: int = 0) -> Iterator[Crop]:
         """Visual embeddings of observations, in the order in which they were described."""

@@ -5,17 +5,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import networkx
 
 from vlkng_ros.errors import NotInMemoryError
 from vlkng_ros.memory.appearance import read_appearance
 from vlkng_ros.memory.entities import COLUMNS, KnownEntity
-from vlkng_ros.memory.graph import ViewGraph, build_graph
 from vlkng_ros.memory.history import HistoryRows, summarise
 from vlkng_ros.memory.reading import Reading
 from vlkng_ros.memory.rows import Appearance, History
@@ -77,6 +73,16 @@ class ViewReader(Reading):
                 "JOIN entity e ON e.id = a.entity WHERE k.id = ?"
             )
             rows = self._connection.execute(query, (self._view(view), keyframe_id))
+            return {row[0]: f"{self._catalogs.slug(row[1])}_{row[2]}" for row in rows}
+
+    def entities_of(self, view: str, observation_ids: Sequence[int]) -> dict[int, str]:
+        """Entity ids by observation id, of some observations."""
+        with self._reading():
+            query = (
+                "SELECT a.observation, e.type, e.number FROM assignment a JOIN entity e ON e.id = a.entity "
+                f"WHERE a.view = ? AND a.observation IN ({','.join('?' * len(observation_ids))})"
+            )
+            rows = self._connection.execute(query, (self._view(view), *observation_ids))
             return {row[0]: f"{self._catalogs.slug(row[1])}_{row[2]}" for row in rows}
 
     def labelled(self, view: str, text_id: int) -> list[str]:
@@ -160,19 +166,6 @@ class ViewReader(Reading):
                     if away <= radius_m:
                         found.append((away, key, then))
             return [then.entity() for _, _, then in sorted(found, key=lambda item: item[:2])[:limit]]
-
-    def graph(self, view: str, as_of_ns: int | None = None) -> networkx.MultiDiGraph[str]:
-        """A view as a graph: a node an entity (attribute ``entity``), an edge a relation (``relation``).
-
-        The present graph is kept and follows ``refresh``; do not change it. One of an earlier time is made anew.
-        """
-        with self._reading():
-            if as_of_ns is not None:
-                return build_graph(self, view, as_of_ns)
-            self._catch_up(report=False)
-            if view not in self._graphs:
-                self._graphs[view] = ViewGraph(self, view)
-            return self._graphs[view].graph
 
     def _known(self, view: str, entity_id: str, as_of_ns: int | None) -> KnownEntity:
         key = self._entity_rows.key_of(self._view(view), entity_id)

@@ -16,6 +16,8 @@ from vlkng_ros.bags.node_link_reader import read_node_link
 from vlkng_ros.cli import main
 from vlkng_ros.errors import GraphFileError
 from vlkng_ros.memory import MemoryReader, MemoryWriter
+from vlkng_ros.memory.association.text_merge import TextMergeAssociator
+from vlkng_ros.types import Capture, Detection, EntityKind, Perception, Pose
 
 
 @pytest.fixture
@@ -23,6 +25,14 @@ def db(tmp_path: Path) -> Path:
     path = tmp_path / "memory.db"
     build(path)
     return path
+
+
+RELATIONS = [
+    ("cat_1", "located in", "path/place_1"),
+    ("cup_1", "located in", "path/place_1"),
+    ("cup_1", "next to", "cat_1"),
+    ("person_1", "located in", "path/place_1"),
+]
 
 
 def run(*arguments: object) -> int:
@@ -190,12 +200,14 @@ def test_json_is_a_graph_for_networkx(db: Path, tmp_path: Path) -> None:
     data = json.loads(out.read_text())
     graph = networkx.node_link_graph(data, **{"edges" if _names_edges() else "link": "edges"})
     kinds = networkx.get_node_attributes(graph, "type")
-    assert sorted(kinds.values()) == ["entity"] * 3 + ["keyframe"] * 3
+    assert sorted(kinds.values()) == ["entity"] * 5 + ["keyframe"] * 3
+    places = [values for _, values in graph.nodes(data=True) if values.get("kind") == "location"]
+    assert [(place["label"], place["view"]) for place in places] == [("place", "path")] * 2
     cat = next(node for node, values in graph.nodes(data=True) if values.get("label") == "cat")
     seen = [target for _, target, values in graph.out_edges(cat, data=True) if values["type"] == "seen_in"]
     assert [graph.nodes[frame]["stamp_ns"] for frame in seen] == [START_NS, START_NS + 10 * NS]
-    (relation,) = [values for _, _, values in graph.edges(data=True) if values["type"] == "relation"]
-    assert (relation["predicate"], relation["stamps_ns"]) == ("next to", [START_NS])
+    relations = [(a, values["predicate"], b) for a, b, values in graph.edges(data=True) if values["type"] == "relation"]
+    assert sorted(relations) == RELATIONS
     assert out.stat().st_mode & 0o777 == 0o600
 
 
@@ -232,24 +244,53 @@ def test_csv_is_a_folder_with_two_tables(db: Path, tmp_path: Path, capsys: pytes
     assert "name a folder with --output" in capsys.readouterr().err
     assert run("export", "--memory", db, "--format", "csv", "--output", tmp_path / "tables") == 0
     with (tmp_path / "tables" / "entities.csv").open(newline="") as file:
-        assert sorted(row["label"] for row in csv.DictReader(file)) == ["cat", "cup", "person"]
+        assert sorted(row["label"] for row in csv.DictReader(file)) == ["cat", "cup", "person", "place", "place"]
     with (tmp_path / "tables" / "relations.csv").open(newline="") as file:
-        assert [row["predicate"] for row in csv.DictReader(file)] == ["next to"]
+        assert sorted((row["source"], row["predicate"], row["target"]) for row in csv.DictReader(file)) == RELATIONS
 
 
 def test_graphml_and_cypher_are_printed(db: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("export", "--memory", db, "--format", "graphml") == 0
     graph = networkx.parse_graphml(capsys.readouterr().out)
-    assert sorted(label for _, label in graph.nodes(data="label")) == ["cat", "cup", "person"]
+    assert sorted(label for _, label in graph.nodes(data="label")) == ["cat", "cup", "person", "place", "place"]
+    assert sorted((a, edge["predicate"], b) for a, b, edge in graph.edges(data=True)) == RELATIONS
     assert run("export", "--memory", db, "--format", "cypher") == 0
     statements = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in statements] == ["CREATE", "MERGE", "MERGE", "MERGE", "MATCH"]
+    assert [line.split()[0] for line in statements] == ["CREATE"] + ["MERGE"] * 5 + ["MATCH"] * len(RELATIONS)
+    assert sum("SET n:Location, " in line for line in statements) == 2
+    assert sum("-[r:LOCATED_IN {" in line for line in statements) == 3
 
 
 def test_an_export_as_of_a_time_does_not_know_what_came_later(db: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("export", "--memory", db, "--format", "graphml", "--as-of", START_NS) == 0
     graph = networkx.parse_graphml(capsys.readouterr().out)
-    assert sorted(label for _, label in graph.nodes(data="label")) == ["cat", "cup"]
+    assert sorted(label for _, label in graph.nodes(data="label")) == ["cat", "cup", "place"]
+
+
+def test_persons_places_and_events_that_captions_tell_of_are_exported_typed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = (
+        Detection("man", kind=EntityKind.PERSON, told=True),
+        Detection("kitchen", kind=EntityKind.LOCATION, told=True),
+        Detection("carrying", kind=EntityKind.EVENT, told=True, attributes={"subject": "man", "object": "box"}),
+    )
+    with MemoryWriter.open(tmp_path / "m.db", encoder=None, associators=(TextMergeAssociator(),)) as writer:
+        writer.start_session(robot="alice", map_id="office", frame_id="map")
+        frame = writer.add_keyframe(Capture(START_NS, Pose.planar("map", 0.0, 0.0)))
+        writer.add_perception(frame.keyframe_id, Perception("A man carries a box in a kitchen.", told))
+        writer.associate(frame.keyframe_id)
+    assert run("export", "--memory", tmp_path / "m.db", "--format", "graphml") == 0
+    graph = networkx.parse_graphml(capsys.readouterr().out)
+    assert dict(graph.nodes(data="kind")) == {
+        "man_1": "person",
+        "kitchen_1": "location",
+        "carrying_1": "event",
+        "path/place_1": "location",
+    }
+    assert json.loads(graph.nodes["carrying_1"]["attributes"]) == {"subject": "man", "object": "box"}
+    # The place of the path goes by the name that captions give it.
+    assert graph.nodes["path/place_1"]["label"] == "kitchen"
 
 
 def test_an_export_that_cannot_be_written_leaves_no_half_file(

@@ -77,7 +77,7 @@ def test_looking_in_another_way_takes_nothing_from_the_next_report(open_writer, 
         writer.revision, (1, 2, 3), {"proximity": ("cup_1",)}, (), {"proximity": ("chair_1",)}, (2,)
     )
     assert not reader.refresh()
-    assert list(reader.graph("proximity").nodes) == ["cup_1"]
+    assert list(reader.graph("proximity").nodes) == ["cup_1", "path/place_1", "path/place_3"]
 
 
 def test_inside_a_snapshot_every_call_sees_the_same_state(open_writer, open_reader):
@@ -236,15 +236,15 @@ def test_the_graph_of_a_view_follows_the_writer(open_writer, open_reader):
     reader = open_reader()
     graph = reader.graph("proximity")
     assert isinstance(graph, networkx.MultiDiGraph)
-    assert list(graph.edges(keys=True)) == [("cup_1", "table_1", "on")]
+    assert ("cup_1", "table_1", "on") in graph.edges(keys=True)
     remember(writer, [Frame(SECOND, 0, 0, Perception("", found, (RelationMention(0, "on", 1),))), frame(2, 90, "dog")])
     reader.refresh()
     assert list(graph.nodes) == ["cup_1", "table_1", "dog_1"]
     assert graph.nodes["cup_1"]["entity"].observation_count == 2
     assert graph.edges["cup_1", "table_1", "on"]["relation"].keyframe_ids == (1, 2)
     writer.forget(label="table")
-    assert list(reader.graph("proximity").nodes) == ["cup_1", "dog_1"]
-    assert list(reader.graph("proximity", 0).nodes) == ["cup_1"]
+    assert list(reader.graph("proximity").nodes) == ["cup_1", "dog_1", "path/place_1", "path/place_3"]
+    assert list(reader.graph("proximity", 0).nodes) == ["cup_1", "path/place_1"]
 
 
 def test_texts_are_stored_once_and_ascend_in_order_of_first_mention(open_writer, open_reader):

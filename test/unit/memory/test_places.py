@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from remembered_drives import SECOND, Frame, drives, frame, remember
 
 from vlkng_ros.memory import MemoryReader, MemoryWriter
+from vlkng_ros.memory.association.hybrid import HybridAssociator
 from vlkng_ros.types import Detection, EntityKind, Perception, Pose
 
 
@@ -43,12 +44,12 @@ def test_a_robot_that_comes_back_is_at_the_place_it_knows(open_writer, open_read
     remember(open_writer(), [*there, *away, frame(6, 0.2)])
     reader = open_reader()
     hall, kitchen_ = reader.places()
-    assert (hall.entity_id, hall.kind, hall.label) == ("place_1", EntityKind.LOCATION, "place")
+    assert (hall.entity_id, hall.kind, hall.label) == ("path/place_1", EntityKind.LOCATION, "place")
     assert hall.observation_count == 4
     assert hall.attributes == {"visits": "2", "stay_s": "2"}
-    assert (kitchen_.entity_id, kitchen_.label, kitchen_.labels) == ("place_4", "kitchen", {"kitchen": 3})
+    assert (kitchen_.entity_id, kitchen_.label, kitchen_.labels) == ("path/place_4", "kitchen", {"kitchen": 3})
     assert kitchen_.position.mean_m == (10.0, 0.0, 0.0)
-    assert reader.place_of(5).entity_id == "place_4"
+    assert reader.place_of(5).entity_id == "path/place_4"
     assert reader.places(2 * SECOND)[0].attributes == {"visits": "1", "stay_s": "2"}
 
 
@@ -67,13 +68,51 @@ def test_corrected_poses_and_forgotten_keyframes_make_the_places_anew(open_write
     writer = open_writer()
     remember(writer, [frame(0, 0.0), frame(1, 10.0), frame(2, 20.0)])
     reader = open_reader()
-    assert [p.entity_id for p in reader.places()] == ["place_1", "place_2", "place_3"]
+    assert [p.entity_id for p in reader.places()] == ["path/place_1", "path/place_2", "path/place_3"]
     writer.correct_poses({2: (Pose("map", (1.0, 0.0, 0.0)), None)})
     reader.refresh()
-    assert [p.entity_id for p in reader.places()] == ["place_1", "place_3"]
+    assert [p.entity_id for p in reader.places()] == ["path/place_1", "path/place_3"]
     writer.forget(until_ns=0)
     reader.refresh()
-    assert [p.entity_id for p in reader.places()] == ["place_2", "place_3"]
+    assert [p.entity_id for p in reader.places()] == ["path/place_2", "path/place_3"]
+
+
+def edges(reader: MemoryReader, as_of_ns: int | None = None) -> list[tuple[str, str, str, tuple[int, ...]]]:
+    graph = reader.graph("proximity", as_of_ns)
+    return [(a, word, b, relation.keyframe_ids) for a, b, word, relation in graph.edges(keys=True, data="relation")]
+
+
+def test_places_are_in_the_graph_with_what_is_in_them_and_follow_the_writer(open_writer, open_reader):
+    writer = open_writer()
+    remember(writer, [frame(0, 0.0, "cup"), frame(1, 1.0), frame(2, 10.0, "dog")])
+    reader = open_reader()
+    first = [
+        ("cup_1", "located in", "path/place_1", (1,)),
+        ("dog_1", "located in", "path/place_3", (3,)),
+        ("path/place_1", "next to", "path/place_3", (3,)),
+    ]
+    assert sorted(edges(reader)) == first
+    assert reader.graph("proximity").nodes["path/place_3"]["entity"].kind is EntityKind.LOCATION
+    remember(writer, [frame(3, 0.5, "cup"), frame(200, 10.0), frame(201, 20.0, "cup")])
+    reader.refresh()
+    second = [
+        ("cup_1", "located in", "path/place_1", (4,)),
+        ("cup_2", "located in", "path/place_6", (6,)),
+        ("dog_1", "located in", "path/place_3", (3,)),
+        # Nobody knows where the robot was in the three minutes before the fifth.
+        ("path/place_1", "next to", "path/place_3", (3, 4)),
+        ("path/place_3", "next to", "path/place_6", (6,)),
+    ]
+    assert sorted(edges(reader)) == second
+    assert sorted(edges(reader, 2 * SECOND)) == first
+
+
+def test_what_stands_in_no_place_was_seen_from_one(open_writer, open_reader):
+    box = Detection("tower", (310.0, 230.0, 330.0, 250.0), depth_m=6.0)
+    item = Frame(0, 0.0, 0.0, Perception("", (box,)))
+    remember(open_writer(associators=(HybridAssociator(),)), [item])
+    (relation,) = open_reader().place_relations(open_reader().entities("hybrid"))
+    assert (relation.subject_id, relation.predicate, relation.object_id) == ("tower_1", "seen from", "path/place_1")
 
 
 def memory_of(frames: list[Frame]) -> list[tuple[object, ...]]:
