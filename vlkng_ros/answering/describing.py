@@ -1,15 +1,26 @@
-"""Descriptions of things, taken from what was said of them."""
+"""Descriptions of things, taken from what was said of them: what is asked for, as most frames say it."""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 
-from vlkng_ros.memory.words import COLORS, stem, tokens
+from vlkng_ros.answering import statements
+from vlkng_ros.answering.open_answers import labels_of
+from vlkng_ros.memory.words import COLORS, stem, terms, tokens
+from vlkng_ros.retrieval.hybrid_search import wordings
 from vlkng_ros.retrieval.phrases import head_of
 from vlkng_ros.retrieval.query import Query
+from vlkng_ros.retrieval.ranking import best_frames
 from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
 
 _SIDE = re.compile(r"\b(left|right)(?:-hand)? side\b|\bon the (left|right)\b")
+LOOKED_AT = 20
+"""Frames with the best evidence whose captions are read; those of the places found come first."""
+BEST = 5
+LATER = 5
+"""Frames after or before a sighting in which it is looked for what came then."""
 
 
 def describe(query: Query, retriever: Retriever, scene: Scene, found: Found, frames: list[int]) -> str:
@@ -17,7 +28,7 @@ def describe(query: Query, retriever: Retriever, scene: Scene, found: Found, fra
 
     Empty where they say nothing.
     """
-    said = [text for frame in frames[:5] for text, _ in retriever.best_sentences(scene, found, frame)]
+    said = [text for frame in frames[:BEST] for text, _ in retriever.best_sentences(scene, found, frame)]
     for choice in query.choices:
         if any(set(map(stem, tokens(choice))) <= set(map(stem, tokens(text))) for text in said):
             return choice
@@ -26,7 +37,70 @@ def describe(query: Query, retriever: Retriever, scene: Scene, found: Found, fra
     if query.attribute == "side":
         sides = [found_side[1] or found_side[2] for text in said if (found_side := _SIDE.search(text.lower()))]
         return f"on the {sides[0]} side" if sides else ""
-    return said[0] if said else ""
+    heads = frozenset(head for wording in wordings(query.target) if (head := head_of(wording.text)))
+    read = _readers(query, heads).get(query.attribute)
+    if read is None:
+        more = [text for text in said if not set(terms(text)) <= set(terms(query.target))]
+        return (more or said or [""])[0]
+    read_frames = dict.fromkeys([*frames[:BEST], *best_frames(found.total, LOOKED_AT)])
+    sentences = [
+        (sentence, float(found.total[frame]))
+        for frame in read_frames
+        for sentence in _sentences(query, heads, retriever, scene, frame)
+    ]
+    answer = _most_said((read(sentence), weight) for sentence, weight in sentences)
+    if not answer and (other := statements.ALIKE.get(stem(query.verb))):
+        answer = _most_said((statements.with_verb(sentence, heads, other), weight) for sentence, weight in sentences)
+    if not answer and query.attribute == "who":
+        return said[0] if said else ""
+    return answer
+
+
+def _readers(query: Query, heads: frozenset[str]) -> dict[str, Callable[[str], str]]:
+    """What reads each attribute in a sentence about the target."""
+    return {
+        "wearing": lambda sentence: statements.wearing(sentence, heads),
+        "doing": lambda sentence: statements.doing(sentence, heads),
+        "object": lambda sentence: statements.with_verb(sentence, heads, query.verb),
+        "says": statements.says,
+        "material": lambda sentence: statements.material(sentence, heads),
+        "shape": lambda sentence: statements.shape(sentence, heads),
+        "kind": lambda sentence: statements.kind(sentence, heads),
+        "who": lambda sentence: statements.doer(sentence, query.whole),
+    }
+
+
+def _sentences(query: Query, heads: frozenset[str], retriever: Retriever, scene: Scene, frame: int) -> Iterator[str]:
+    """What a frame says of the target: sentences of its caption, then regions."""
+    index = retriever.index
+    _, slots, caption = index.mentions_in(index.narrowed(scene.cut, frame, frame + 1))
+    texts = [index.texts[slot] for slot in slots[caption].tolist()]
+    regions = [index.texts[slot] for slot in dict.fromkeys(slots[~caption].tolist())]
+    if query.attribute == "who":
+        yield from [*texts, *regions]
+        return
+    yield from statements.about(texts, heads)
+    yield from (text for text in regions if not heads.isdisjoint(terms(text)))
+
+
+def _most_said(read: Iterator[tuple[str, float]]) -> str:
+    """What the most evidence says; of equals what was read first."""
+    votes: dict[str, float] = defaultdict(float)
+    first: dict[str, str] = {}
+    for text, weight in read:
+        if text:
+            votes[text.lower()] += weight
+            first.setdefault(text.lower(), text)
+    return first[max(votes, key=lambda text: votes[text])] if votes else ""
+
+
+def then_seen(query: Query, retriever: Retriever, scene: Scene, frame: int) -> tuple[list[str], list[int]]:
+    """What the frames after a sighting, or before it, show that it does not: labels, and the frames."""
+    step = 1 if query.attribute == "after" else -1
+    others = [f for f in range(frame + step, frame + step * (LATER + 1), step) if 0 <= f < len(scene)]
+    known = {*labels_of(retriever, scene, frame), query.target}
+    seen = dict.fromkeys(label for other in others for label in labels_of(retriever, scene, other))
+    return [label for label in seen if label not in known] or list(seen), others
 
 
 def color_of(target: str, said: list[str]) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 
 from vlkng_ros.answering.confidence import absence, confidence
-from vlkng_ros.answering.describing import describe
+from vlkng_ros.answering.describing import describe, then_seen
 from vlkng_ros.answering.draft import Draft
-from vlkng_ros.answering.open_answers import of_anything, of_choices
+from vlkng_ros.answering.open_answers import TOLD, of_anything, of_choices
 from vlkng_ros.answering.relating import Relating
 from vlkng_ros.answering.several import of_several
 from vlkng_ros.memory.words import COLORS, terms
@@ -104,6 +104,11 @@ class Extractive:
             away = scene.positions_m[top, :2].astype(np.float64) - np.asarray(asker_m[:2])
             text = f"{float(np.hypot(away[0], away[1])):.1f} m away, where I saw it from"
             return Draft(query.kind, text, sure, frames, thing=query.target)
+        if query.attribute in ("after", "before"):
+            labels, others = then_seen(query, self._retriever, scene, top)
+            text = ", ".join(labels[:TOLD])
+            reason = "" if text else f"I do not remember anything {query.attribute} {query.target}"
+            return Draft(query.kind, text or None, sure, tuple((f, 1.0) for f in others), reason=reason)
         text = describe(query, self._retriever, scene, found, [frame for frame, _ in frames])
         reason = "" if text else f"I saw {query.target}, and do not remember that of it"
         return Draft(query.kind, text or None, sure, frames, thing=query.target, reason=reason)

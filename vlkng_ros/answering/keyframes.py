@@ -32,34 +32,33 @@ def load_ranked(
 ) -> Ranked:
     """The best ``limit`` frames of a draft, loaded. Forgotten ones are passed over."""
     reader = retriever.reader
-    keyframes: list[RankedKeyframe] = []
-    entities: dict[str, Entity] = {}
     named = _Named(query.target)
     best = max((score for _, score in draft.frames), default=1.0) or 1.0
-    for frame, score in dict(draft.frames).items():
-        if len(keyframes) == limit:
-            break
-        keyframe_id = int(scene.keyframe_ids[frame])
-        try:
-            keyframe = reader.keyframe(keyframe_id)
-            observations = reader.observations(keyframe_id)
-        except NotInMemoryError:
-            continue
-        shown = _shown(observations, named)
-        entity_id = ""
-        if shown is not None and view:
-            entity_id = reader.entities_in(view, keyframe_id).get(shown.observation_id, "")
-            if entity_id and entity_id not in entities and len(entities) < MAX_ENTITIES:
-                try:
-                    entities[entity_id] = reader.entity(view, entity_id, as_of_ns)
-                except NotInMemoryError:
-                    entity_id = ""
+    frames = {int(scene.keyframe_ids[frame]): (frame, score) for frame, score in dict(draft.frames).items()}
+    ids = list(frames)
+    loaded = reader.seen_in(ids[:limit])
+    if len(loaded) < min(limit, len(ids)):
+        loaded = reader.seen_in(ids)[:limit]
+    shown = {keyframe.keyframe_id: _shown(observations, named) for keyframe, observations in loaded}
+    seen = [observation.observation_id for observation in shown.values() if observation is not None]
+    names = reader.entities_of(view, seen) if view else {}
+    entities: dict[str, Entity] = {}
+    keyframes: list[RankedKeyframe] = []
+    for keyframe, _ in loaded:
+        frame, score = frames[keyframe.keyframe_id]
+        observation = shown[keyframe.keyframe_id]
+        entity_id = names.get(observation.observation_id, "") if observation is not None else ""
+        if entity_id and entity_id not in entities and len(entities) < MAX_ENTITIES:
+            try:
+                entities[entity_id] = reader.entity(view, entity_id, as_of_ns)
+            except NotInMemoryError:
+                entity_id = ""
         keyframes.append(
             RankedKeyframe(
                 keyframe=keyframe,
                 score=min(1.0, score / best),
-                label=shown.detection.label if shown is not None else "",
-                box_px=shown.detection.box_px if shown is not None else None,
+                label=observation.detection.label if observation is not None else "",
+                box_px=observation.detection.box_px if observation is not None else None,
                 entity_id=entity_id,
                 evidence=_evidence(retriever, scene, frame, named),
             )

@@ -11,9 +11,11 @@ import numpy as np
 from vlkng_ros.answering.confidence import confidence
 from vlkng_ros.answering.draft import Draft
 from vlkng_ros.answering.relating import Relating, sentences_about
+from vlkng_ros.answering.statements import beside
 from vlkng_ros.memory.words import terms
 from vlkng_ros.retrieval.channels import StoredRelations
 from vlkng_ros.retrieval.grammar import Superlative
+from vlkng_ros.retrieval.phrases import head_of
 from vlkng_ros.retrieval.presets import Finder
 from vlkng_ros.retrieval.query import Query, Relation
 from vlkng_ros.retrieval.ranking import best_frames
@@ -71,16 +73,19 @@ def of_anything(
         placed = _placed_near(retriever, finder.in_view, scene, asker_m)
         if placed is not None:
             return placed
-    if not by_distance and query.superlative is None and not query.times and query.motion is None:
-        return Draft(query.kind, None, 0.0)
     order = np.arange(len(scene))
+    if not by_distance and query.superlative is None and not query.times and query.motion is None:
+        if not query.present:
+            return Draft(query.kind, None, 0.0)
+        order = order[-1:]
     if by_distance and asker_m is not None:
         away = scene.positions_m[:, :2].astype(np.float64) - np.asarray(asker_m[:2])
         order = np.argsort(np.hypot(away[:, 0], away[:, 1]), kind="stable")
     if query.superlative in (Superlative.LAST, Superlative.FARTHEST):
         order = order[::-1]
     if query.superlative is None:
-        return _told(query, common_labels(retriever, scene), tuple(order.tolist()[:1]))
+        names = labels_of(retriever, scene, int(order[0])) if len(order) == 1 else common_labels(retriever, scene)
+        return _told(query, names, tuple(order.tolist()[:1]))
     for frame in order.tolist():
         names = labels_of(retriever, scene, frame)
         if names:
@@ -122,6 +127,11 @@ def _beside(
     frames = tuple((frame, 1.0) for frame in best)
     reason = f"I do not know what was {relation.predicate} {' and '.join(relation.objects)}"
     said = frozenset(term for other in relation.objects for term in terms(other))
+    heads = frozenset(head for other in relation.objects if (head := head_of(other)))
+    for frame in best:
+        for text in sentences_about(relation, retriever, scene, frame):
+            if named := beside(text, relation.predicate, heads):
+                return _told(query, [named], (frame,), sure=NAMED)
     for frame in best:
         labels = [(name, frozenset(terms(name))) for name in labels_of(retriever, scene, frame)]
         for text in sentences_about(relation, retriever, scene, frame):

@@ -83,7 +83,8 @@ SEEING = (
     r"pass by|passed by|"
     r"pass|passed|come across|came across|meet|met|detect|detected|recognize|recognized|visit|visited|"
     r"perceive|perceived|"
-    r"look at|looked at|view|viewed|witness|witnessed|catch sight of|read|remember|have|get|leave|left|put|"
+    r"look at|looked at|looking at|watching|facing|view|viewed|witness|witnessed|catch sight of|read|remember|"
+    r"have|get|leave|left|put|"
     r"drop|dropped|place|placed|park|parked|"
     r"lose|lost)"
 )
@@ -117,6 +118,7 @@ VAGUE = frozenset(
         "it",
         "there",
         "happened",
+        "doing",
         "been",
         "for",
         "see",
@@ -216,7 +218,7 @@ FACTIVE = re.compile(
 )
 PRESENT = re.compile(
     r"^(?:are|am|is) (?:you|i|we|the robot|it)\b|\bhave (?:you|i|we) been\b|"
-    r"\bhas the robot been\b"
+    r"\bhas the robot been\b|^what (?:do|can|are) (?:you|i|we) (?:see|seeing|look at|looking at|watching|facing)\b"
 )
 TIMES = re.compile(r"^\s*(?:different\s+)?times\b\s*")
 DEFINITE = re.compile(r"\b(?:the|that|this|those|these|my|your|our|its|his|her)\s+[a-z]")
@@ -225,6 +227,10 @@ ATTRIBUTE = re.compile(
     r"number|distance)\b\s*(?:of\s+)?"
 )
 ATTRIBUTES = {"color": "color", "colour": "color", "colors": "color", "colours": "color", "way": "direction"}
+WHERE_ELSE = re.compile(
+    rf"\s+(?:(?:near|close to|by|at) )?(?:where|when) {SUBJECT} .*$|(?<=[a-z]) (?:is|are|was|were)(?= (?:for|of|on)\b)"
+)
+"""What an attribute does not depend on: where the robot was, a second "is" of questions that were changed midway."""
 CHOICE = re.compile(r"\b([a-z][a-z ]*?)\s+or\s+(?:was it |were you |did you |is it |are you )?([a-z][a-z ]*?)$")
 NONE_OF = re.compile(r"^(?:(?:is|are|was|were) there|(?:did|have|do) (?:you|i|we) (?:see|seen|find|found)) no\s+")
 """A yes to "is there no bench?" says that there is none."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from vlkng_ros.errors import QuestionError
 from vlkng_ros.memory.words import NUMBERS, terms
 from vlkng_ros.retrieval import forms, grammar
+from vlkng_ros.retrieval.asked import asked_of
 from vlkng_ros.retrieval.grammar import Superlative
 from vlkng_ros.retrieval.motion_phrases import Motion, MotionKind, find_motion
 from vlkng_ros.retrieval.time_phrases import TimePhrase, find_time_phrases
@@ -59,7 +60,9 @@ class Query:
     times_asked: bool = False
     """Counts occasions ("how many times"), not things."""
     attribute: str = ""
-    """``color``, ``side``, ``direction`` or ``number`` where one is asked of the target."""
+    """``color``, ``side``, ``direction``, ``number`` or one of ``asked``'s where one is asked of the target."""
+    verb: str = ""
+    """What the target does with what is asked for ("what was the man holding")."""
     choices: tuple[str, ...] = ()
     """The alternatives of an "or" question; ``target`` is what all of them are said of, if anything."""
     open: bool = False
@@ -105,7 +108,7 @@ def parse(text: str) -> Query:
     present = bool(grammar.NOW.search(asked) or grammar.PRESENT.search(asked))
     times_asked = bool(grammar.TIMES.search(body)) if kind is AnswerKind.COUNT else False
     body = grammar.TIMES.sub("", body) if times_asked else body
-    attribute, body = _attribute(body, kind)
+    attribute, body, verb = _attribute(body, kind)
     apart_from = ""
     if attribute == "distance":
         body, other = forms.pair_of(body)
@@ -142,6 +145,7 @@ def parse(text: str) -> Query:
         factive=bool(grammar.FACTIVE.search(rest)),
         times_asked=times_asked,
         attribute=attribute,
+        verb=verb,
         choices=choices,
         open=is_open,
         negated=negated,
@@ -254,13 +258,15 @@ def _superlative(text: str) -> tuple[Superlative | None, int, str]:
     return None, ordinal, " ".join(text.split())
 
 
-def _attribute(text: str, kind: AnswerKind) -> tuple[str, str]:
-    """-> (the attribute a "what" question asks for, the text without it)."""
-    found = grammar.ATTRIBUTE.search(text) if kind is AnswerKind.TEXT else None
-    if found is None:
-        return "", text
-    name = grammar.ATTRIBUTES.get(found["name"], found["name"])
-    return name, text[found.end() :]
+def _attribute(text: str, kind: AnswerKind) -> tuple[str, str, str]:
+    """-> (the attribute a "what" question asks for, the text without it, what the target does with it)."""
+    if kind is not AnswerKind.TEXT:
+        return "", text, ""
+    if found := grammar.ATTRIBUTE.search(text):
+        name, rest = grammar.ATTRIBUTES.get(found["name"], found["name"]), text[found.end() :]
+        return name, grammar.WHERE_ELSE.sub("", rest) if name == "color" else rest, ""
+    asked = asked_of(text)
+    return asked.attribute, grammar.WHERE_ELSE.sub("", asked.thing or text) if asked.attribute else text, asked.verb
 
 
 def _choices(text: str, kind: AnswerKind) -> tuple[tuple[str, ...], str]:
