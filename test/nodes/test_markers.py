@@ -144,3 +144,19 @@ def test_of_a_thing_seen_again_only_its_own_markers_are_sent(cups, memory_path):
     assert {ns for ns, _ in sent} == {"objects", "names", "covariance", "keyframes", "relations"}
     assert {m_id for ns, m_id in sent if ns in ("objects", "names", "covariance")} == {number}
     assert len(sent) <= 6 < len(before) == len(after)
+
+
+def test_of_many_things_the_nearest_are_sent_first(cups, memory_path, monkeypatch):
+    _, last = cups
+    whole = {m.text for m in by_name(Watched(memory_path, most=100).show(last), "names")}
+    monkeypatch.setattr("vlkng_ros.nodes.object_markers.THINGS_AT_ONCE", 5)
+    watched = Watched(memory_path, most=100)
+    nearest = by_name(watched.show(last), "objects")
+    assert len(nearest) == 5
+    assert min(marker.pose.position.x for marker in nearest) > 20.0 * (COLUMNS - 4)
+    for _ in range(len(whole)):
+        shown_now = watched.show(last)
+    assert {m.text for m in by_name(shown_now, "names")} == whole
+    assert len(by_name(shown_now, "relations")) == COLUMNS
+    # Nothing is left to send.
+    assert len(watched.sent) == -(-len(whole) // 5)

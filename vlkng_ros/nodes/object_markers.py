@@ -1,8 +1,8 @@
 """What the memory holds, for RViz: bounded, and after the first drawing only what changed.
 
-A viewer that comes gets everything, beginning with the deletion of whatever it showed before; then markers are sent
-only where a thing, an edge or the path is new, different or gone. Markers stay until they are deleted, so RViz needs
-no more.
+A viewer that comes gets everything, the nearest things first and so many in a message, beginning with the deletion of
+whatever it showed before; then markers are sent only where a thing, an edge or the path is new, different or gone.
+Markers stay until they are deleted, so RViz needs no more.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 PATH_POINTS = 2000
 RELATIONS = 500
 EVERYWHERE_M = 1e9
+THINGS_AT_ONCE = 500
+"""New or changed things in one message; the others come in the next."""
 
 
 @dataclass(slots=True)
@@ -53,7 +55,7 @@ class _Shown:
 
 
 class ObjectMarkers:
-    """Publishes ``~/markers`` from a thread of its own: the first drawing of a large memory takes seconds."""
+    """Publishes ``~/markers`` from a thread of its own."""
 
     def __init__(self, node: BuilderNode, path: Path, config: BuilderConfig) -> None:
         self.robot_at: Keyframe | None = None
@@ -68,6 +70,9 @@ class ObjectMarkers:
         self._ids: dict[str, int] = {}
         self._reader: MemoryReader | None = None
         self._drawn: tuple[int, int, int] | None = None
+        """Of what all was drawn."""
+        self._begun = False
+        """Whether the viewers have been sent something."""
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="markers", daemon=True)
 
@@ -87,32 +92,42 @@ class ObjectMarkers:
         """Publish what changed, if somebody subscribed; everything, if somebody has done so since."""
         robot_at, most = self.robot_at, self._node.config.markers.max_entities
         before, self._viewers = self._viewers, self._publisher.get_subscription_count()
+        self._begun = self._begun and 0 < self._viewers <= before
         if robot_at is None or self._viewers == 0:
-            self._drawn = None
             return
-        if self._viewers > before:
-            self._drawn = None
         try:
             if self._reader is None:
                 self._reader = MemoryReader.open(self._path)
             changes = self._reader.refresh()
             drawn = (self._reader.revision, robot_at.keyframe_id, most)
-            if drawn == self._drawn:
+            if self._begun and drawn == self._drawn:
                 return
-            if self._drawn is None:
-                self._shown = _Shown()
-            markers = self._changes(self._reader, changes, robot_at, most)
+            markers = []
+            if not self._begun:
+                self._shown, markers = _Shown(), [delete_all()]
+            entities = self._near(self._reader, robot_at, most)
+            markers += self._changes(self._reader, changes, robot_at, entities)
         except VlkngError as error:
-            self._drawn = None
+            self._begun = False
             self._node.get_logger().warning(f"markers: {error}", throttle_duration_sec=30.0)
             return
-        if self._drawn is None:
-            markers.insert(0, delete_all())
-        self._drawn = drawn
+        self._begun = True
+        self._drawn = drawn if all(self._is_shown(entity) for entity in entities) else None
         if markers:
             self._publisher.publish(MarkerArray(markers=markers))
 
-    def _changes(self, reader: MemoryReader, changes: Changes, robot_at: Keyframe, most: int) -> list[Marker]:
+    def _near(self, reader: MemoryReader, robot_at: Keyframe, most: int) -> list[Entity]:
+        if most == 0 or self._view not in reader.views():
+            return []
+        at_m = robot_at.base_pose.position_m
+        return reader.near(self._view, at_m, EVERYWHERE_M, map_id=robot_at.map_id, limit=most)
+
+    def _is_shown(self, entity: Entity) -> bool:
+        return self._shown.things.get(entity.entity_id, (None,))[0] == entity.revision
+
+    def _changes(
+        self, reader: MemoryReader, changes: Changes, robot_at: Keyframe, entities: list[Entity]
+    ) -> list[Marker]:
         stamp = self._node.get_clock().now().to_msg()
         frame_id = robot_at.base_pose.frame_id
         table = reader.frames()
@@ -121,10 +136,6 @@ class ObjectMarkers:
         if self._shown.path is None or not np.array_equal(self._shown.path, here):
             markers.append(path_marker(here, frame_id, stamp))
             self._shown.path = here.copy()
-        entities: list[Entity] = []
-        if most and self._view in reader.views():
-            at_m = robot_at.base_pose.position_m
-            entities = reader.near(self._view, at_m, EVERYWHERE_M, map_id=robot_at.map_id, limit=most)
         if changes.forgotten_keyframe_ids or changes.forgotten_entities:
             # An edge may be gone although its subject is what it was.
             self._shown.edges.clear()
@@ -141,14 +152,14 @@ class ObjectMarkers:
             _, namespaces = shown.things.pop(name)
             shown.edges.pop(name, None)
             markers += [deletion(ns, self._id_of(name)) for ns in sorted(namespaces)]
-        for entity in entities:
+        stale = [entity for entity in entities if not self._is_shown(entity)][:THINGS_AT_ONCE]
+        again = [entity for entity in entities if self._is_shown(entity) and entity.entity_id not in shown.edges]
+        for name in [entity.entity_id for entity in (*stale, *again)]:
+            edges = reader.relations(self._view, name)
+            shown.edges[name] = [(r.predicate, r.object_id) for r in edges if r.subject_id == name]
+        for entity in stale:
             name = entity.entity_id
-            revision, namespaces = shown.things.get(name, (None, frozenset()))
-            if name not in shown.edges or revision != entity.revision:
-                edges = reader.relations(self._view, name)
-                shown.edges[name] = [(r.predicate, r.object_id) for r in edges if r.subject_id == name]
-            if revision == entity.revision:
-                continue
+            _, namespaces = shown.things.get(name, (None, frozenset()))
             made = entity_markers(entity, self._id_of(name), stamp)
             now = frozenset(marker.ns for marker in made)
             markers += [*(deletion(ns, self._id_of(name)) for ns in sorted(namespaces - now)), *made]
@@ -156,7 +167,7 @@ class ObjectMarkers:
         return markers
 
     def _arrows(self, entities: list[Entity], frame_id: str, stamp: Time) -> list[Marker]:
-        places = {entity.entity_id: entity.position.mean_m for entity in entities}
+        places = {e.entity_id: e.position.mean_m for e in entities if self._is_shown(e)}
         edges = (
             (f"{subject} {predicate} {target}", (places[subject], places[target]))
             for subject in places
