@@ -82,7 +82,7 @@ class DenseIndex:
         return slots, np.stack([rows @ query for query in queries])
 
     def _shortlist(self, query: FloatArray, slots: NDArray[np.intp] | None, upto: int) -> NDArray[np.intp]:
-        """Those of some slots, or of all, whose codes are nearest, in two passes: a part of the code, then all of it."""
+        """Those of some slots (None: all) whose codes are nearest, in two passes: a part of the code, then all."""
         code = self._code(query[None, :])[0]
         first = min(FIRST_WORDS, self._words)
         apart = self._apart(code, range(first), slots, upto)

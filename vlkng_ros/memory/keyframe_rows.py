@@ -10,7 +10,7 @@ from vlkng_ros.errors import NotInMemoryError
 from vlkng_ros.memory.bearing import CameraView, camera_view
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.fold import KINDS, Absence, Fact
-from vlkng_ros.memory.packing import unpack_attributes, unpack_box, unpack_pose, unpack_vector
+from vlkng_ros.memory.packing import reads_rows, unpack_attributes, unpack_box, unpack_pose, unpack_vector
 from vlkng_ros.types import Detection, Keyframe, Observation, PerceptionState
 
 STATES = (PerceptionState.PENDING, PerceptionState.DONE, PerceptionState.FAILED)
@@ -38,6 +38,7 @@ class KeyframeRows:
         self._catalogs = catalogs
         self._recent: dict[int, Seen] = {}
 
+    @reads_rows
     def decode(self, row: Sequence[Any], caption: str = "") -> Keyframe:
         """A keyframe from the columns ``KEYFRAME``."""
         number, stamp, session_id, camera_number, base, optical, image, state, revision = row
@@ -66,6 +67,14 @@ class KeyframeRows:
         Raises:
             NotInMemoryError: one of them is not there.
         """
+        found = self.known(ids)
+        missing = [number for number in ids if number not in found]
+        if missing:
+            raise NotInMemoryError(f"keyframe {missing[0]} is not in this memory; it may have been forgotten")
+        return [found[number] for number in ids]
+
+    def known(self, ids: Sequence[int]) -> dict[int, Keyframe]:
+        """Those of some keyframes that are there, by id."""
         found: dict[int, Keyframe] = {}
         for start in range(0, len(ids), _CHUNK):
             part = [int(number) for number in ids[start : start + _CHUNK]]
@@ -74,10 +83,7 @@ class KeyframeRows:
             query = f"SELECT {KEYFRAME} FROM keyframe k WHERE k.id IN ({marks})"
             for row in self._connection.execute(query, part):
                 found[row[0]] = self.decode(row, captions.get(row[0], ""))
-        missing = [number for number in ids if number not in found]
-        if missing:
-            raise NotInMemoryError(f"keyframe {missing[0]} is not in this memory; it may have been forgotten")
-        return [found[number] for number in ids]
+        return found
 
     def _captions(self, ids: Sequence[int], marks: str) -> dict[int, str]:
         parts: dict[int, list[str]] = {}
@@ -112,6 +118,23 @@ class KeyframeRows:
             for row in self._connection.execute(query, (first, first + count - 1, int(told)))
         ]
 
+    def seen_in(self, keyframe_ids: Sequence[int]) -> dict[int, list[Observation]]:
+        """What was seen in some keyframes, those that nothing was seen in left out: one query for all."""
+        marks = ",".join("?" * len(keyframe_ids))
+        query = (
+            f"SELECT {_DETECTION}, crop.vector, k.id, k.backend, k.model FROM keyframe k JOIN {_DETECTION_FROM} "
+            f"LEFT JOIN crop ON crop.observation = o.id WHERE k.id IN ({marks}) AND NOT o.told "
+            "AND o.id BETWEEN k.first_observation AND k.first_observation + k.observations - 1 ORDER BY o.id"
+        )
+        found: dict[int, list[Observation]] = {}
+        for row in self._connection.execute(query, [int(number) for number in keyframe_ids]):
+            number, backend, model = row[11:]
+            names = self._catalogs.term(backend), self._catalogs.term(model)
+            observation = Observation(row[0], number, self._detection(row, row[10]), *names)
+            found.setdefault(number, []).append(observation)
+        return found
+
+    @reads_rows
     def _detection(self, row: Sequence[Any], vector: bytes | None) -> Detection:
         _, kind, label, region, attributes, local_id, box, score, depth, told, *_ = row
         return Detection(

@@ -35,12 +35,14 @@ class FrameEvidence:
     """Evidence of the cut's frames.
 
     ``raw`` and ``total`` have shape ``(cut.frames,)``: what a frame itself says, and with its neighbours.
-    ``best_slot`` is the text that speaks most for a frame, -1 where none does.
     """
 
     raw: Float64Array
     total: Float64Array
-    best_slot: NDArray[np.intp]
+    shown: NDArray[np.intp]
+    """The frames that say anything, ascending."""
+    slots: NDArray[np.intp]
+    """The text that speaks most for each of them."""
     alike: NDArray[np.integer[Any]]
     """The frame of every mention of a text that fits nearly as well as the frame's best."""
 
@@ -53,28 +55,33 @@ class FrameEvidence:
 def frame_evidence(index: TextIndex, cut: Cut, fit: Fit) -> FrameEvidence:
     """Evidence of every frame of the cut for what ``fit`` is about."""
     count = cut.frames
-    raw, best = np.zeros(count), np.full(count, -1, dtype=np.intp)
+    raw = np.zeros(count)
     if not count or not len(fit.slots):
-        return FrameEvidence(raw, raw.copy(), best, np.zeros(0, dtype=np.intp))
+        nothing = np.zeros(0, dtype=np.intp)
+        return FrameEvidence(raw, raw.copy(), nothing, nothing, nothing)
     frames, ranks = index.mentions_of(fit.slots, cut, MAX_MENTIONS)
     frames = frames - cut.first
     scores = fit.scores.astype(np.float64)
     rank = np.full(count, -1, dtype=np.int32)
     rank[frames[::-1]] = ranks[::-1]  # the last one written is the best
     shown = np.flatnonzero(rank >= 0)
-    best[shown] = fit.slots[rank[shown]]
-    alike = frames[scores[ranks] >= ALIKE * scores[rank[frames]]]
-    left, ranks_left = frames, ranks
+    slots = fit.slots[rank[shown]]
+    best = rank[frames]
+    alike = frames[scores[ranks] >= ALIKE * scores[best]]
+    left = frames
     for place in range(TEXTS_A_FRAME):
         if place:
-            rank[left[::-1]] = ranks_left[::-1]
-        next_ = rank[left] == ranks_left
-        said = left[next_]
-        raw[said] += scores[ranks_left[next_]] * NEXT_TEXT**place  # a text said twice of one frame speaks once
-        left, ranks_left = left[~next_], ranks_left[~next_]
+            rank[left[::-1]] = ranks[::-1]
+            best = rank[left]
+        is_next = best == ranks
+        # A text said twice of one frame speaks once: what is assigned twice is the same.
+        raw[left[is_next]] += scores[ranks[is_next]] * NEXT_TEXT**place
+        rest = np.flatnonzero(~is_next)
+        left, ranks = left[rest], ranks[rest]
         if not len(left):
             break
-    return FrameEvidence(raw, with_neighbours(raw, index.stamps_ns[cut.first : cut.last], shown), best, alike)
+    total = with_neighbours(raw, index.stamps_ns[cut.first : cut.last], shown)
+    return FrameEvidence(raw, total, shown, slots, alike)
 
 
 def with_neighbours(
@@ -85,7 +92,7 @@ def with_neighbours(
     Args:
         raw: what each frame says, shape ``(n,)``.
         stamps_ns: shape ``(n,)``.
-        shown: the frames that say anything, each once, where they are known.
+        shown: the frames that say anything, ascending, where they are known.
         share: what a neighbour counts.
     """
     if len(raw) < 2:
@@ -93,10 +100,10 @@ def with_neighbours(
     shown = np.flatnonzero(raw) if shown is None else shown
     total = np.zeros(len(raw))
     total[shown] = raw[shown]
-    for step in (1, -1):
-        said = shown[shown < len(raw) - 1] if step > 0 else shown[shown > 0]
-        beside = said + step
-        linked = np.abs(stamps_ns[beside] - stamps_ns[said]) <= NEIGHBOUR_GAP_NS
-        total[beside[linked]] += share * raw[said[linked]]
+    forwards = shown[:-1] if len(shown) and shown[-1] == len(raw) - 1 else shown
+    backwards = shown[1:] if len(shown) and not shown[0] else shown
+    for said, step in ((forwards, 1), (backwards, -1)):
+        linked = said[np.abs(stamps_ns[said + step] - stamps_ns[said]) <= NEIGHBOUR_GAP_NS]
+        total[linked + step] += share * raw[linked]
     total /= 1 + 2 * share
     return total

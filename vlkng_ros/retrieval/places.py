@@ -7,6 +7,7 @@ frames that leans clearly is a stay.
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,25 +63,35 @@ class Stay:
 
 
 class Leaning:
-    """How much each text leans to inside (positive) or outside; computed once a text."""
+    """How much each text and each frame leans to inside (positive) or outside; computed once."""
 
     def __init__(self, index: TextIndex, encoded: Encoded) -> None:
         self._index = index
         self._encoded = encoded
         self._words = np.zeros(0)
         self._meaning = np.zeros(0)
+        self._frames = np.zeros(0)
 
     def of_frames(self, cut: Cut) -> Float64Array:
         """Leaning of the cut's frames, shape ``(cut.frames,)``; 0 where nothing was said."""
-        self._catch_up()
-        frames, slots, caption = self._index.mentions_in(cut)
-        frames = frames - cut.first
-        words = np.bincount(frames, weights=self._words[slots] * caption, minlength=cut.frames)
-        said = np.bincount(frames, weights=caption, minlength=cut.frames)
-        meaning = np.bincount(frames, weights=self._meaning[slots] * caption, minlength=cut.frames)
+        total = len(self._index.keyframe_ids)
+        if cut.last > len(self._frames) or len(self._frames) < total:
+            self._lean_texts()
+            # Of the last frame that something was said of more may be said.
+            done = min(len(self._frames), max(self._index.last_mentioned, 0))
+            self._frames = np.concatenate([self._frames[:done], self._lean(done, total)])
+        return self._frames[cut.first : cut.last]
+
+    def _lean(self, first: int, last: int) -> Float64Array:
+        whole = self._index.cut()
+        frames, slots, caption = self._index.mentions_in(self._index.narrowed(whole, first, last))
+        frames, count = frames - first, last - first
+        words = np.bincount(frames, weights=self._words[slots] * caption, minlength=count)
+        said = np.bincount(frames, weights=caption, minlength=count)
+        meaning = np.bincount(frames, weights=self._meaning[slots] * caption, minlength=count)
         return np.asarray(SENTENCE_GAIN * meaning / np.maximum(said, 1) + WORD_GAIN * words)
 
-    def _catch_up(self) -> None:
+    def _lean_texts(self) -> None:
         known, total = len(self._words), len(self._index.texts)
         if known == total:
             return
@@ -111,13 +122,13 @@ def stays(leaning: Float64Array, stamps_ns: NDArray[np.int64]) -> list[Stay]:
     clear = np.flatnonzero(np.abs(smooth) > CLEAR)
     if not len(clear):
         return [Stay(bool(smooth.sum() > 0), 0, count - 1)]
-    runs: list[list[int]] = []  # [inside, first clear, last clear]
-    for frame in clear:
-        inside = int(smooth[frame] > 0)
-        if runs and runs[-1][0] == inside:
-            runs[-1][2] = int(frame)
-        else:
-            runs.append([inside, int(frame), int(frame)])
+    inside = smooth[clear] > 0
+    starts = np.flatnonzero(np.concatenate([[True], inside[1:] != inside[:-1]]))
+    ends = np.append(starts[1:], len(clear)) - 1
+    # [inside, first clear, last clear]
+    runs = [
+        list(run) for run in zip(inside[starts].tolist(), clear[starts].tolist(), clear[ends].tolist(), strict=True)
+    ]
     runs = _without_slips(runs, stamps_ns)
     found: list[Stay] = []
     start = 0
@@ -135,19 +146,33 @@ def stays(leaning: Float64Array, stamps_ns: NDArray[np.int64]) -> list[Stay]:
 
 def _without_slips(runs: list[list[int]], stamps_ns: NDArray[np.int64]) -> list[list[int]]:
     """Runs long enough to be stays, neighbours of one kind joined; shortest slips go first."""
+    before = list(range(-1, len(runs) - 1))
+    after = [*range(1, len(runs)), -1]
+    alive = len(runs)
 
     def length(run: list[int]) -> int:
         return int(stamps_ns[run[2]] - stamps_ns[run[1]])
 
-    while len(runs) > 1:
-        # a stay in which the scene begins was longer than what is left of it
-        inner = [(i, run) for i, run in enumerate(runs) if i > 0 or run[1] == run[2]]
-        short = [(length(run), i) for i, run in inner if length(run) < SHORTEST_NS]
-        if not short:
+    waiting = [(length(run), i) for i, run in enumerate(runs)]
+    heapq.heapify(waiting)
+    while waiting and alive > 1:
+        lasts, i = heapq.heappop(waiting)
+        run = runs[i]
+        if lasts >= SHORTEST_NS:
             break
-        _, i = min(short)
-        del runs[i]
-        if 0 < i < len(runs) and runs[i - 1][0] == runs[i][0]:
-            runs[i - 1][2] = runs[i][2]
-            del runs[i]
-    return runs
+        if not run or lasts != length(run):
+            continue  # dropped, or joined with another since
+        if before[i] < 0 and run[1] != run[2]:
+            continue  # a stay in which the scene begins was longer than what is left of it
+        left, right = before[i], after[i]
+        runs[i], alive = [], alive - 1
+        if left >= 0 and right >= 0 and runs[left][0] == runs[right][0]:
+            runs[left][2] = runs[right][2]
+            runs[right], alive = [], alive - 1
+            right = after[right]
+            heapq.heappush(waiting, (length(runs[left]), left))
+        if left >= 0:
+            after[left] = right
+        if right >= 0:
+            before[right] = left
+    return [run for run in runs if run]

@@ -24,10 +24,14 @@ LEAST_SCALE = 0.15
 PACED_FRAMES = 1024
 CANDIDATES = 2048
 """Frames considered; evidence beyond them is never near the best."""
+BLOCK = 128
+"""Candidates compared at once with the places that are taken: the best few hundred mostly fill the list."""
 SUPPORTED = 0.75
 """Share of the best peak's evidence that makes a place "well supported"."""
 RELATION_REACH_M = 20.0
 LANDMARKS = 32
+FRAMES_AT_ONCE = 2048
+"""Distances to all landmarks that stay in the processor's cache."""
 RELATION_FLOOR = 0.2
 """What is left of a frame's evidence where nothing speaks for the relation: captions leave much unsaid."""
 
@@ -95,19 +99,25 @@ def peaks_of(
         scale: that of the drive (``scale_of``).
     """
     order = _ranked(evidence, CANDIDATES, 2 * CANDIDATES)
-    x, y = positions_m[order, 0], positions_m[order, 1]
+    places_m = positions_m[order, :2]
     apart = (scale * SAME_PLACE_M) ** 2
-    frames: list[int] = []
-    left = np.arange(len(order))  # those that are at no place taken yet, best first
-    while len(frames) < limit and len(left):
-        at = left[0]
-        frames.append(int(order[at]))
-        across, along = x[left] - x[at], y[left] - y[at]
-        left = left[1:][(across * across + along * along >= apart)[1:]]
+    taken = np.zeros(0, dtype=np.intp)
+    for start in range(0, len(order), BLOCK):
+        block = places_m[start : start + BLOCK]
+        away = block[:, None] - places_m[taken]
+        free = (away[..., 0] * away[..., 0] + away[..., 1] * away[..., 1] >= apart).all(axis=1)
+        while len(taken) < limit and free.any():
+            at = int(free.argmax())
+            taken = np.append(taken, start + at)
+            away = block - block[at]
+            free &= away[:, 0] * away[:, 0] + away[:, 1] * away[:, 1] >= apart
+            free[at] = False
+        if len(taken) == limit:
+            break
+    frames = order[taken]
     if len(frames) == 1 and not np.ptp(positions_m, axis=0).any():
-        frames = order[:limit].tolist()  # a recording without positions has no places to tell apart
-    chosen = np.array(frames, dtype=np.intp)
-    return Peaks(chosen, evidence[chosen])
+        frames = order[:limit]  # a recording without positions has no places to tell apart
+    return Peaks(frames, evidence[frames])
 
 
 def with_relation(
@@ -126,18 +136,18 @@ def with_relation(
         return evidence
     landmarks = [frame for frame in best_frames(other, LANDMARKS) if other[frame] > 0.5 * best]
     shown = np.flatnonzero(evidence > 0)
-    x, y = positions_m[shown, 0], positions_m[shown, 1]
-    nearest = np.full(len(shown), -np.inf, dtype=np.float32)
-    decay = np.float32(-1 / (2 * (scale * RELATION_REACH_M) ** 2))
-    # Of exponents the largest is taken: one exponential a frame, not one for each landmark.
-    for landmark in landmarks:
-        across, along = x - positions_m[landmark, 0], y - positions_m[landmark, 1]
-        across *= across
-        along *= along
-        across += along
-        across *= decay
-        across += np.float32(np.log(other[landmark] / best))
-        np.maximum(nearest, across, out=nearest)
+    # -d^2 / (2 r^2) of frames and landmarks, multiplied out so that a product gives all of a block: what has to do with
+    # the frame alone is added to the largest. From the first landmark on, so that no digits are lost.
+    marks_m = positions_m[landmarks, :2].astype(np.float64)
+    places_m = np.ones((3, len(shown)))
+    places_m[:2] = positions_m.take(shown, axis=0).T[:2] - marks_m[0][:, None]
+    marks_m -= marks_m[0]
+    decay = -1 / (2 * (scale * RELATION_REACH_M) ** 2)
+    ends = decay * (marks_m * marks_m).sum(axis=1) + np.log(other[landmarks] / best)
+    factors = np.column_stack([-2 * decay * marks_m, ends])
+    blocks = (places_m[:, start : start + FRAMES_AT_ONCE] for start in range(0, len(shown), FRAMES_AT_ONCE))
+    nearest = np.concatenate([np.zeros(0), *((factors @ block).max(axis=0) for block in blocks)])
+    nearest += decay * (places_m[0] * places_m[0] + places_m[1] * places_m[1])
     near = np.exp(nearest)
     related = np.zeros(len(evidence))
     related[shown] = evidence[shown] * (RELATION_FLOOR + near)

@@ -32,7 +32,7 @@ def test_a_frame_counts_its_best_text_and_a_share_of_the_next() -> None:
     # Frame 1: 1.0 + 0.3 * 0.5, the text said twice speaks once; frame 2: 0.5; 60 s apart they are no neighbours.
     np.testing.assert_allclose(found.raw, [1.15, 0.5])
     np.testing.assert_allclose(found.total, [1.15 / 2, 0.5 / 2])
-    assert found.best_slot.tolist() == [0, 1]
+    assert (found.shown.tolist(), found.slots.tolist()) == ([0, 1], [0, 1])
     # Of frame 1 only its best text is within 0.6 of it; a text of frame 2 that does not fit counts nothing.
     assert found.instances.tolist() == [1, 1]
 

@@ -159,4 +159,5 @@ def found(
     slots = np.flatnonzero(scores > 0)
     slots = slots[np.argsort(-scores[slots], kind="stable")][:256]
     fit = Fit(slots, scores[slots], np.full(len(slots), support, dtype=np.float32))
-    return Found(peaks, FrameEvidence(total, total, best, np.flatnonzero(best >= 0)), total, fit, support, needed)
+    said = np.flatnonzero(best >= 0)
+    return Found(peaks, FrameEvidence(total, total, said, best[said], said), total, fit, support, needed)
