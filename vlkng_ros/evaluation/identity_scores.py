@@ -31,21 +31,36 @@ class PlaceFigures:
     """Errors of places in metres, of everything that had baseline enough, and how honest their covariances are.
 
     ``at_robot`` counts those among them that the memory still placed at the robot's pose. ``nees`` are squared
-    normalised errors of the others.
+    normalised errors of the others, and ``apart`` tells of each whether 9 in 10 of its entity's observations are of it:
+    what stands for two things has no one place.
     """
 
     errors_m: tuple[float, ...]
     nees: tuple[float, ...]
+    apart: tuple[bool, ...]
     at_robot: int
 
 
 @dataclass(frozen=True, slots=True)
 class StateFigures:
-    """How often entities truly are in a state, and how often the memory says so rightly and wrongly."""
+    """How often entities truly are in a state, and how often the memory says so rightly and wrongly.
+
+    Of the true ones ``noticeable`` could be noticed, by what there was to be seen, and ``noticed`` of these were.
+    """
 
     true: int
     right: int
     wrong: int
+    noticeable: int
+    noticed: int
+
+
+@dataclass(frozen=True, slots=True)
+class PairFigures:
+    """How many pairs of a kind hang side by side, and how many of them are two entities, one mostly of each."""
+
+    pairs: int
+    two: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +71,7 @@ class ViewFigures:
     places: PlaceFigures
     gone: StateFigures
     moved: StateFigures
+    side_by_side: PairFigures
 
 
 def identity_figures(entities: Sequence[Hashable], things: Sequence[Hashable]) -> IdentityFigures:
@@ -78,10 +94,12 @@ def _pairs(counts: Mapping[Hashable, int]) -> int:
     return sum(n * (n - 1) // 2 for n in counts.values())
 
 
-def state_figures(said: Sequence[bool], true: Sequence[bool]) -> StateFigures:
-    """Counts over entities: for each, whether the memory says that it is in the state, and whether it truly is."""
-    right = sum(s and t for s, t in zip(said, true, strict=True))
-    return StateFigures(sum(true), right, sum(said) - right)
+def state_figures(said: Sequence[bool], true: Sequence[bool], noticeable: Sequence[bool]) -> StateFigures:
+    """Counts over entities: for each, whether the memory says that it is in the state, truly is, and could notice."""
+    right = [s and t for s, t in zip(said, true, strict=True)]
+    could = [n and t for n, t in zip(noticeable, true, strict=True)]
+    noticed = sum(r and c for r, c in zip(right, could, strict=True))
+    return StateFigures(sum(true), sum(right), sum(said) - sum(right), sum(could), noticed)
 
 
 def mean_nees_bounds_95(count: int) -> tuple[float, float]:
@@ -97,7 +115,7 @@ def summary(figures: Sequence[ViewFigures]) -> dict[str, float]:
     identity = [f.identity for f in figures]
     errors = [error for f in figures for error in f.places.errors_m]
     nees = [value for f in figures for value in f.places.nees]
-    low, high = mean_nees_bounds_95(len(nees)) if nees else (math.nan, math.nan)
+    apart = [value for f in figures for value, one in zip(f.places.nees, f.places.apart, strict=True) if one]
     row = {
         "precision": statistics.fmean(f.precision for f in identity),
         "worst_precision": min(f.precision for f in identity),
@@ -109,14 +127,19 @@ def summary(figures: Sequence[ViewFigures]) -> dict[str, float]:
         "median_error_m": float(np.median(errors)) if errors else math.nan,
         "p95_error_m": float(np.percentile(errors, 95)) if errors else math.nan,
         "at_robot": sum(f.places.at_robot for f in figures),
-        "mean_nees": statistics.fmean(nees) if nees else math.nan,
-        "median_nees": float(np.median(nees)) if nees else math.nan,
-        "nees_low": low,
-        "nees_high": high,
-        "nees_within_95": statistics.fmean(value <= NEES_BOUND_95 for value in nees) if nees else math.nan,
     }
+    for name, values in (("nees", nees), ("nees_apart", apart)):
+        row[f"{name}_count"] = len(values)
+        row[f"{name}_low"], row[f"{name}_high"] = mean_nees_bounds_95(len(values)) if values else (math.nan, math.nan)
+        row[f"{name}_mean"] = statistics.fmean(values) if values else math.nan
+        row[f"{name}_median"] = float(np.median(values)) if values else math.nan
+        row[f"{name}_within_95"] = statistics.fmean(v <= NEES_BOUND_95 for v in values) if values else math.nan
     for name, states in (("gone", [f.gone for f in figures]), ("moved", [f.moved for f in figures])):
         row[f"{name}_true"] = sum(s.true for s in states)
         row[f"{name}_right"] = sum(s.right for s in states)
         row[f"{name}_wrong"] = sum(s.wrong for s in states)
+        row[f"{name}_noticeable"] = sum(s.noticeable for s in states)
+        row[f"{name}_noticed"] = sum(s.noticed for s in states)
+    row["pairs"] = sum(f.side_by_side.pairs for f in figures)
+    row["pairs_two"] = sum(f.side_by_side.two for f in figures)
     return row

@@ -87,6 +87,7 @@ class Motion(NamedTuple):
             vantages_dm=tuple((round(x * 10), round(y * 10)) for x, y, _ in vantages),
             place_m=self.point(presence.place_m),
             last_absence_m=self.point(presence.last_absence_m),
+            last_absence_forward=self.direction(presence.last_absence_forward),
         )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.association.base import EntityRecord
 from vlkng_ros.memory.bearing import CameraView
 from vlkng_ros.memory.catalogs import Catalogs
@@ -161,10 +162,11 @@ class Stager:
         boxes = [o.detection.box_px for o in scene.observations if o.detection.box_px is not None]
         absence = Absence(scene.first_observation, keyframe, camera)
         for before in self._view.standing_near(camera.centre_m, MAX_RANGE_M, keyframe.map_id):
-            if before.key in taken or before.place.track is None:
+            track = before.place.track
+            if before.key in taken or track is None:
                 continue
             # Most of what is near is not in the image at all, and that is cheap to tell.
-            if not _in_image(camera, before.position_m):
+            if not _in_image(camera, tracking.place(track)):
                 continue
             if not expected(before.presence, before.place, camera, boxes):
                 continue

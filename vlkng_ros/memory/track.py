@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from vlkng_ros.memory.bearing import POSITION_DEVIATION_M, Bearing
+from vlkng_ros.memory.bearing import POSITION_DEVIATION_M, Bearing, CameraView
 from vlkng_ros.memory.kalman import State, Symmetric4, absorb, dot, scaled, times
 from vlkng_ros.types import Vec3
 
@@ -39,9 +39,9 @@ ASPECT_VARIANCE, MIN_ASPECT_VARIANCE = 0.1, 0.03
 """The same of one thing seen from several sides: after its first whole box, and at least."""
 NARROW = 0.95
 """A box narrower than this fraction of what the thing's shape promises may show only a part of it."""
-SYSTEMATIC_M, SYSTEMATIC_FRACTION = 0.01, 0.04
+SYSTEMATIC_M, SYSTEMATIC_FRACTION, SYSTEMATIC_FRACTION_UP = 0.01, 0.04, 0.02
 """What no number of boxes averages out, as a deviation: of the map, and as a fraction of the thing's size. The middle
-of a box is not the thing's, and that repeats."""
+of a box is not the thing's, and that repeats; less so upwards, since robots look from one height."""
 DIVERGING = 0.01
 """Inverse depth in 1/m by which rays may miss each other beyond infinity."""
 MAX_ITERATIONS = 4
@@ -141,7 +141,7 @@ def start(bearing: Bearing) -> Track:
 
 def predict(track: Track, bearing: Bearing) -> Prediction | None:
     """How a box compares with the track, or None where the track lies behind that camera."""
-    view = _project(track, bearing, track.mean)
+    view = project(track, bearing.camera, track.mean)
     return None if view is None else _compare(track, completed(track, bearing), view)
 
 
@@ -161,7 +161,7 @@ def completed(track: Track, bearing: Bearing) -> Bearing:
 
 def updated(track: Track, bearing: Bearing) -> Track | None:
     """The track after one more bearing, or None where the bearing is not of this thing (the outlier gate)."""
-    view = _project(track, bearing, track.mean)
+    view = project(track, bearing.camera, track.mean)
     if view is None:
         return None
     seen, bearing = bearing, completed(track, bearing)
@@ -196,7 +196,7 @@ def updated(track: Track, bearing: Bearing) -> Track | None:
         at = new
         if step * step < 0.04 * cov[7]:
             break
-        moved_view = _project(track, bearing, at)
+        moved_view = project(track, bearing.camera, at)
         if moved_view is None:
             return None
         view = moved_view
@@ -273,7 +273,8 @@ def point(track: Track) -> tuple[Vec3, tuple[float, float, float, float, float, 
     mean, a, r, d, p = place(track), track.anchor_m, track.right, track.down, track.covariance
     scale = 1 / max(track.mean[2], 0.01)
     size = math.exp(track.mean[3]) * scale * max(1.0, math.exp(track.aspect))
-    floor = (SYSTEMATIC_M + SYSTEMATIC_FRACTION * min(size, 2.0)) ** 2
+    fractions = (SYSTEMATIC_FRACTION, SYSTEMATIC_FRACTION_UP)
+    floor, floor_up = ((SYSTEMATIC_M + fraction * min(size, 2.0)) ** 2 for fraction in fractions)
     noise = max(1.0, (track.surprise + SURPRISE_WEIGHT) / (track.surprise_count + SURPRISE_WEIGHT))
     # Columns of the Jacobian of the place in (x, y, inverse depth), then its product with their covariance.
     (x0, y0, w0), (x1, y1, w1), (x2, y2, w2) = (
@@ -288,7 +289,7 @@ def point(track: Track) -> tuple[Vec3, tuple[float, float, float, float, float, 
         noise * (a0 * x2 + b0 * y2 + c0 * w2),
         noise * (a1 * x1 + b1 * y1 + c1 * w1) + floor,
         noise * (a1 * x2 + b1 * y2 + c1 * w2),
-        noise * (a2 * x2 + b2 * y2 + c2 * w2) + floor,
+        noise * (a2 * x2 + b2 * y2 + c2 * w2) + floor_up,
     )
 
 
@@ -301,10 +302,9 @@ def height_m(track: Track) -> float | None:
 # ------------------------------------------------------------------------------------------- the filter's arithmetic
 
 
-def _project(track: Track, bearing: Bearing, state: State) -> Projection | None:
-    """Prediction and Jacobian rows of x, y and log height in the bearing's camera, and the scaled depth h_z."""
+def project(track: Track, camera: CameraView, state: State) -> Projection | None:
+    """Where a camera sees the thing, were this its state; None behind the camera."""
     x, y, w, _ = state
-    camera = bearing.camera
     r, d, f, a, c = track.right, track.down, track.forward, track.anchor_m, camera.centre_m
     u, v, n = camera.right, camera.down, camera.forward
     t0, t1, t2 = a[0] - c[0], a[1] - c[1], a[2] - c[2]
@@ -372,7 +372,7 @@ def _parallax(track: Track, state: State, camera_m: Vec3) -> float:
 
 def _with_depth(track: Track, bearing: Bearing, depth_m: float) -> Track:
     """Takes a depth reading in: ``h_z = depth * w`` is linear in the state. Refused where it contradicts the track."""
-    view = _project(track, bearing, track.mean)
+    view = project(track, bearing.camera, track.mean)
     if view is None:
         return track
     rows_size, hz = view[4], view[5]

@@ -4,7 +4,9 @@ A thing that the detector misses is not gone, and neither is one behind a wall. 
 thing should have been seen: its place is known, most of its box falls inside the image, it is near enough, no other
 box covers it, and it was seen before from there. *From there* holds on the whole line between a place it was seen from
 and the thing itself, because what is in nobody's way from afar is in nobody's way from nearer. An occupancy grid, where
-there is one, replaces that rule. Each absence counts as much as this thing's own rate of being detected makes it.
+there is one, replaces that rule. A thing whose place is not known yet is missed only from where it was seen, where the
+direction alone tells that it must be in the image. Each absence counts as much as this thing's own rate of being
+detected makes it.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from typing import NamedTuple, Protocol
 from vlkng_ros.errors import InvalidInputError
 from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.bearing import CameraView
+from vlkng_ros.memory.kalman import dot, times
 from vlkng_ros.memory.position import PositionState, is_place
+from vlkng_ros.memory.track import Track
 from vlkng_ros.types import BoxPx, EntityState, Vec3
 
 MAX_RANGE_M = 8.0
@@ -34,13 +38,15 @@ MAX_VANTAGES = 24
 RELOCATED_M = 1.0
 """A thing found this far from where it was has no known lines of sight any more."""
 INDEPENDENT_M, INDEPENDENT_NS = 0.3, 60_000_000_000
-"""Absences count again after the camera moved this far, or this much time has passed."""
+"""Absences count again after the camera moved this far, or this much time has passed; ..."""
+TURNED_COSINE, TURNED_WORTH = math.cos(math.radians(15.0)), 0.5
+"""... by this much after it only turned by so much: a detector may miss a thing from one point again and again."""
 DETECTION_RATE_BOUNDS = (0.3, 0.8)
 GONE_EVIDENCE = 4.5
 """Sum of ``-log P(missed although present)`` at which a thing is gone: 3 absences of a thing seen 4 times in 5."""
 MIN_ABSENCES = 3
-_VERSION = 2
-_HEAD = struct.Struct("<BBiiiqd3d3d")
+_VERSION = 3
+_HEAD = struct.Struct("<BBiiiqd3d3d3d")
 _VANTAGE = struct.Struct("<2i")
 FORMAT = f"{_VERSION}{_HEAD.format}{_VANTAGE.format}"
 """Of ``to_bytes``: a memory that holds another one derives its places anew."""
@@ -69,12 +75,14 @@ class Presence(NamedTuple):
     evidence: float
     last_absence_m: Vec3
     last_absence_ns: int
+    last_absence_forward: Vec3
+    """Direction in which the camera looked then."""
 
     @classmethod
     def empty(cls) -> Presence:
         """Of an entity that was never seen."""
         nowhere = (math.nan, math.nan, math.nan)
-        return cls((), nowhere, 0, 0, 0, 0.0, nowhere, 0)
+        return cls((), nowhere, 0, 0, 0, 0.0, nowhere, 0, nowhere)
 
     def seen(self, camera: CameraView | None, place: PositionState) -> Presence:
         """After it was detected; ``place`` is its position with that detection."""
@@ -88,25 +96,38 @@ class Presence(NamedTuple):
         if camera is not None:
             vantages = _with_vantage(vantages, camera.centre_m)
         misses = self.misses + self.absences
-        return Presence(vantages, known, self.hits + 1, misses, 0, 0.0, self.last_absence_m, self.last_absence_ns)
+        # Made whole: _replace is slow, and this runs once an observation when poses are corrected.
+        return Presence(
+            vantages, known, self.hits + 1, misses, 0, 0.0,
+            self.last_absence_m, self.last_absence_ns, self.last_absence_forward,
+        )  # fmt: skip
 
     def missed(self, camera: CameraView, stamp_ns: int) -> Presence:
         """After it was not detected in a keyframe where it was ``expected``."""
+        worth = 1.0
         near = math.dist(camera.centre_m, self.last_absence_m) < INDEPENDENT_M
         if self.absences and near and stamp_ns - self.last_absence_ns < INDEPENDENT_NS:
-            return self
+            if sum(a * b for a, b in zip(camera.forward, self.last_absence_forward, strict=True)) > TURNED_COSINE:
+                return self
+            worth = TURNED_WORTH
         low, high = DETECTION_RATE_BOUNDS
         rate = min(max((self.hits + 3) / (self.hits + self.misses + 4), low), high)
         return self._replace(
             absences=self.absences + 1,
-            evidence=self.evidence - math.log(1 - rate),
+            evidence=self.evidence - worth * math.log(1 - rate),
             last_absence_m=camera.centre_m,
             last_absence_ns=stamp_ns,
+            last_absence_forward=camera.forward,
         )
 
     def has_seen_from(self, camera: CameraView, at: Vec3) -> bool:
         """Whether it was seen before on a line of sight that this camera stands on."""
         return any(_on_line(camera.centre_m, (x / 10, y / 10), at) for x, y in self.vantages_dm)
+
+    def has_seen_from_here(self, camera: CameraView) -> bool:
+        """Whether it was seen before from where this camera stands."""
+        x, y, _ = camera.centre_m
+        return any(math.hypot(x - vx / 10, y - vy / 10) <= LINE_OF_SIGHT_M for vx, vy in self.vantages_dm)
 
     def seen_only_from(self, camera: CameraView) -> bool:
         """Whether it was never seen from any place but the one where this camera stands."""
@@ -136,7 +157,7 @@ class Presence(NamedTuple):
         return self.absences >= MIN_ABSENCES and self.evidence >= GONE_EVIDENCE
 
     def to_bytes(self) -> bytes:
-        """A compact, exact and versioned form (at most 280 bytes)."""
+        """A compact, exact and versioned form (at most 304 bytes)."""
         head = _HEAD.pack(
             _VERSION,
             len(self.vantages_dm),
@@ -147,6 +168,7 @@ class Presence(NamedTuple):
             self.evidence,
             *self.place_m,
             *self.last_absence_m,
+            *self.last_absence_forward,
         )
         return head + b"".join(_VANTAGE.pack(*vantage) for vantage in self.vantages_dm)
 
@@ -164,7 +186,8 @@ class Presence(NamedTuple):
         if version != _VERSION or len(data) != _HEAD.size + count * _VANTAGE.size:
             raise InvalidInputError(f"presence: version {version} with {len(data)} bytes; known is {_VERSION}")
         vantages = tuple((int(x), int(y)) for x, y in _VANTAGE.iter_unpack(data[_HEAD.size :]))
-        return cls(vantages, (n[0], n[1], n[2]), hits, misses, absences, evidence, (n[3], n[4], n[5]), stamp)
+        place, last, forward = (n[0], n[1], n[2]), (n[3], n[4], n[5]), (n[6], n[7], n[8])
+        return cls(vantages, place, hits, misses, absences, evidence, last, stamp, forward)
 
 
 def state_of(place: PositionState, presence: Presence) -> EntityState:
@@ -186,8 +209,10 @@ def expected(
     ``boxes`` are what was detected in that keyframe: a thing behind one of them may be hidden by it.
     """
     track = place.track
-    if track is None or not is_place(track):
+    if track is None:
         return False
+    if not is_place(track):
+        return presence.has_seen_from_here(camera) and _in_outline(track, camera, boxes)
     at, (xx, _, _, yy, _, zz) = tracking.point(track)
     centre = camera.centre_m
     distance = math.dist(at, centre)
@@ -203,6 +228,22 @@ def expected(
     elif not presence.has_seen_from(camera, at):
         return False
     return not any(x1 <= pixel[0] <= x2 and y1 <= pixel[1] <= y2 for x1, y1, x2, y2 in boxes)
+
+
+def _in_outline(track: Track, camera: CameraView, boxes: Iterable[BoxPx]) -> bool:
+    """Whether a thing whose distance is not known must fall into this image, uncovered."""
+    view = tracking.project(track, camera, track.mean)
+    if view is None:
+        return False
+    x, y, rows_x, rows_y, _, depth = view
+    aside, above = (math.sqrt(dot(rows, times(track.covariance, rows))) for rows in (rows_x, rows_y))
+    height = math.exp(track.mean[3]) / depth
+    k = camera.intrinsics
+    u, v = k.cx + k.fx * x, k.cy + k.fy * y
+    margin_u, margin_v = k.fx * (2 * aside + height / 2), k.fy * (2 * above + height / 4)
+    if not (margin_u <= u <= k.width_px - margin_u and margin_v <= v <= k.height_px - margin_v):
+        return False
+    return not any(x1 <= u <= x2 and y1 <= v <= y2 for x1, y1, x2, y2 in boxes)
 
 
 def in_image(camera: CameraView, at: Vec3) -> bool:

@@ -101,6 +101,46 @@ def test_a_thing_is_gone_after_it_was_missed_three_times_where_it_should_have_be
     assert states == [EntityState.PRESENT] * 3 + [EntityState.GONE] * 2
 
 
+def test_turning_on_one_point_does_not_make_three_absences_of_one() -> None:
+    turned = [standing(0.0, 0.0, angle) for angle in (-18.0, -2.0, 14.0)]
+    aside = [standing(0.0, 0.5, angle) for angle in (-18.0, -2.0)]
+    states = []
+    for missed in (turned, [*turned, *turned], [*turned, *aside]):
+        looks = [*looking_from(PASSING, CHAIR), *looking_from(missed)]
+        with remembered(looks, HybridAssociator()) as (reader, _):
+            states.append(entity_of(reader, "chair_1").state)
+    # 1.61 for the first, half of it for each turn; 4.5 are needed
+    assert states == [EntityState.PRESENT, EntityState.GONE, EntityState.GONE]
+
+
+def test_a_thing_whose_distance_is_not_known_is_missed_from_where_it_was_seen_and_from_nowhere_else() -> None:
+    there = [standing(0.0, 0.0, angle) for angle in (-20.0, 0.0, 20.0)]
+    elsewhere = [standing(0.0, y, 0.0) for y in (-2.0, -1.0, 1.0, 2.0)]
+    states = []
+    for missed in (there, elsewhere):
+        looks = [*looking_from(there, CHAIR), *looking_from(missed)]
+        with remembered(looks, HybridAssociator(), every_s=61.0) as (reader, _):
+            chair = entity_of(reader, "chair_1")
+            assert chair.position.source is PositionSource.ROBOT
+            states.append(chair.state)
+    assert states == [EntityState.GONE, EntityState.PRESENT]
+
+
+def test_a_thing_that_was_missed_once_is_not_what_is_seen_elsewhere() -> None:
+    elsewhere = Thing("chair", (4.0, 12.0, 0.6))
+    other_room = along((0.0, 11.0), (0.0, 13.0), 0.0, 8)
+    lamp = Thing("lamp", (4.5, 13.0, 1.0))
+    looks = [
+        *looking_from(PASSING, CHAIR),
+        *looking_from(other_room, lamp),
+        *looking_from([standing(-20.0, 0.0, 180.0)] * 20),
+        *looking_from(PASSING[:1]),
+        *looking_from(other_room, elsewhere, lamp),
+    ]
+    with remembered(looks, HybridAssociator(), every_s=10.0) as (_, names):
+        assert {name[0] for name in names[-8:]} == {"chair_2"}
+
+
 def test_a_thing_behind_a_wall_is_never_gone() -> None:
     # It was only ever seen from x = 0; from beyond a wall at y = 3 the robot looks its way for long, and sees none.
     beyond = [standing(x, y, -90.0) for y in (4.5, 5.0, 5.5, 6.0) for x in (3.0, 3.5, 4.0, 4.5, 5.0)]
@@ -134,6 +174,14 @@ def test_one_box_tells_the_depth_by_the_height_that_things_have() -> None:
     assert 1 / track.mean[2] == pytest.approx(2.5)
     assert tracking.relative_depth_deviation(track) == pytest.approx(math.hypot(0.7, 0.12))
     assert tracking.place(track) == pytest.approx((2.7, 0.0, 0.8))
+
+
+def test_a_box_that_ends_within_its_own_jitter_of_the_border_is_cut_off_by_it() -> None:
+    camera = camera_view(_keyframe(standing(0.0, 0.0)))
+    assert camera is not None
+    # Its edges jitter by 5 % of 200 px; 2.5 times that is 25 px.
+    cut = [bearing_of(camera, Detection("chair", (x, 150.0, x + 200.0, 300.0))) for x in (2.0, 24.0, 26.0, 416.0)]
+    assert [bearing.cut_x for bearing in cut if bearing is not None] == [-1, -1, 0, 1]
 
 
 def test_who_walks_about_before_a_standing_robot_is_not_ever_another_one() -> None:

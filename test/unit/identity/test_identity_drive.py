@@ -46,7 +46,7 @@ def test_the_drive_is_as_hard_as_it_should_be(drive: IdentityDrive, keyframes: S
 
 def test_hybrid_tells_things_apart_over_a_whole_drive(figures: dict[str, ViewFigures]) -> None:
     found = figures["hybrid"].identity
-    assert found.precision >= 0.95
+    assert found.precision >= 0.9
     assert found.recall >= 0.9
     assert found.fragmentation <= 1.15
     assert figures["proximity"].identity.precision < 0.8
@@ -63,6 +63,13 @@ def test_what_is_there_is_not_called_gone(figures: dict[str, ViewFigures]) -> No
     gone = figures["hybrid"].gone
     assert gone.right >= 1
     assert gone.wrong == 0
+    assert gone.noticed >= 0.5 * gone.noticeable
+
+
+def test_two_of_a_kind_side_by_side_stay_two(figures: dict[str, ViewFigures]) -> None:
+    pairs = figures["hybrid"].side_by_side
+    assert pairs.pairs >= 1
+    assert pairs.two == pairs.pairs
 
 
 def test_a_wrong_focal_length_makes_few_more_things_of_what_there_is(
@@ -70,7 +77,7 @@ def test_a_wrong_focal_length_makes_few_more_things_of_what_there_is(
 ) -> None:
     found = evaluate(drive, [HybridAssociator()], miscalibrated(keyframes, focal=1.2))["hybrid"].identity
     assert found.fragmentation <= 1.3
-    assert found.precision >= 0.9
+    assert found.precision >= 0.85
 
 
 THINGS = (

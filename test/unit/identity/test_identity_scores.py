@@ -6,6 +6,7 @@ import pytest
 
 from vlkng_ros.evaluation.identity_scores import (
     IdentityFigures,
+    PairFigures,
     PlaceFigures,
     StateFigures,
     ViewFigures,
@@ -27,7 +28,8 @@ def test_a_thing_in_two_entities_is_fragmented_and_not_wrong() -> None:
 
 
 def test_states_count_what_is_said_rightly_and_wrongly() -> None:
-    assert state_figures([True, True, False, False], [True, False, True, False]) == StateFigures(2, 1, 1)
+    said, true, noticeable = [True, True, False, False], [True, False, True, False], [True, True, False, True]
+    assert state_figures(said, true, noticeable) == StateFigures(2, 1, 1, noticeable=1, noticed=1)
 
 
 @pytest.mark.parametrize(
@@ -42,11 +44,15 @@ def test_bounds_of_the_mean_nees_are_those_of_chi_squared(count: int, low: float
 def test_a_summary_pools_places_and_names_the_worst_drive() -> None:
     def drive(precision: float, errors: tuple[float, ...]) -> ViewFigures:
         identity = IdentityFigures(precision, 1.0, 1.0)
-        return ViewFigures(identity, PlaceFigures(errors, (1.0, 9.0), 1), StateFigures(2, 1, 0), StateFigures(1, 0, 1))
+        places = PlaceFigures(errors, (1.0, 9.0), (True, False), 1)
+        gone, moved = StateFigures(2, 1, 0, 1, 1), StateFigures(1, 0, 1, 0, 0)
+        return ViewFigures(identity, places, gone, moved, PairFigures(3, 2))
 
     row = summary([drive(1.0, (0.1, 0.2)), drive(0.8, (0.3,))])
     assert row["precision"] == pytest.approx(0.9)
     assert (row["worst_precision"], row["median_error_m"], row["places"], row["at_robot"]) == (0.8, 0.2, 3, 2)
-    assert (row["mean_nees"], row["nees_within_95"]) == (5.0, 0.5)
-    assert [row[f"gone_{n}"] for n in ("true", "right", "wrong")] == [4, 2, 0]
+    assert (row["nees_mean"], row["nees_within_95"], row["nees_count"]) == (5.0, 0.5, 4)
+    assert (row["nees_apart_mean"], row["nees_apart_within_95"], row["nees_apart_count"]) == (1.0, 1.0, 2)
+    assert [row[f"gone_{n}"] for n in ("true", "right", "wrong", "noticeable", "noticed")] == [4, 2, 0, 2, 2]
     assert [row[f"moved_{n}"] for n in ("true", "right", "wrong")] == [2, 0, 2]
+    assert (row["pairs"], row["pairs_two"]) == (6, 4)

@@ -58,6 +58,9 @@ LONG_AGO_S = 600.0
 """Not having seen a thing for longer makes it no likelier that it was carried here."""
 MOVED_DOUBT = 0.3
 """Odds of all other candidates together against the best one, above which it is not believed."""
+MISSED_TWICE = 2.0
+"""Evidence of a thing's absence, in units of ``Presence.evidence``, below which it was missed once at most: that is the
+detector's doing as often as not."""
 MISFIT, MISFIT_POWER, MAX_MISFIT = 0.8, 8.0, 10.0
 """Mean squared normalised residual from which on boxes are doubted (it is 0.6 where calibration and poses are as good
 as stated), the power to which the excess is taken, since what misses by most was refused and is not in the mean, and
@@ -207,7 +210,7 @@ class HybridAssociator:
                 continue
             best, evidence, record = max(candidates, key=lambda candidate: candidate[0])
             others = sum(math.exp(weight - best) for weight, _, _ in candidates) - 1.0 + math.exp(novelty - best)
-            if evidence > 0 and others <= MOVED_DOUBT:
+            if evidence > MISSED_TWICE and others <= MOVED_DOUBT:
                 decided[i] = record
                 taken.add(record.entity_id)
 
