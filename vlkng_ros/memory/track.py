@@ -39,7 +39,7 @@ ASPECT_VARIANCE, MIN_ASPECT_VARIANCE = 0.1, 0.03
 """The same of one thing seen from several sides: after its first whole box, and at least."""
 NARROW = 0.95
 """A box narrower than this fraction of what the thing's shape promises may show only a part of it."""
-SYSTEMATIC_M, SYSTEMATIC_FRACTION, SYSTEMATIC_FRACTION_UP = 0.01, 0.04, 0.02
+SYSTEMATIC_M, SYSTEMATIC_FRACTION, SYSTEMATIC_FRACTION_UP = 0.01, 0.04, 0.01
 """What no number of boxes averages out, as a deviation: of the map, and as a fraction of the thing's size. The middle
 of a box is not the thing's, and that repeats; less so upwards, since robots look from one height."""
 DIVERGING = 0.01
