@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vlkng_ros.errors import NotInMemoryError
+from vlkng_ros.memory.packing import reads_rows
 from vlkng_ros.memory.rows import Session
 from vlkng_ros.types import Capture, Intrinsics
 
@@ -69,6 +70,7 @@ class Catalogs:
         """Every session, oldest first."""
         return tuple(self.session(row[0]) for row in self._connection.execute("SELECT id FROM session ORDER BY id"))
 
+    @reads_rows
     def map(self, number: int) -> tuple[str, str]:
         """``(map_id, frame_id)``."""
         found = self._maps.get(number)
@@ -81,6 +83,7 @@ class Catalogs:
         """Numbers of the maps with this id; one a frame."""
         return [row[0] for row in self._connection.execute("SELECT id FROM map WHERE map_id = ?", (map_id,))]
 
+    @reads_rows
     def camera(self, number: int) -> Camera:
         """A camera by its number."""
         found = self._cameras.get(number)
@@ -95,6 +98,7 @@ class Catalogs:
             found = self._cameras[number] = Camera(name, size, None if k[0] is None else Intrinsics(*k))
         return found
 
+    @reads_rows
     def term(self, number: int | None) -> str:
         """A term by its number; the empty string has none."""
         if number is None:
@@ -106,6 +110,7 @@ class Catalogs:
             self._remember_term(number, found)
         return found
 
+    @reads_rows
     def slug(self, number: int) -> str:
         """The ``<type>`` of entity ids by its number."""
         if number not in self._slugs:

@@ -27,6 +27,7 @@ from vlkng_ros.errors import (
     VlkngError,
 )
 from vlkng_ros.memory.fold import PLACE_FORMAT
+from vlkng_ros.memory.packing import BrokenRowError
 from vlkng_ros.memory.schema import APPLICATION_ID, SCHEMA_VERSION, migrate
 
 BUSY_TIMEOUT_MS = 10_000
@@ -35,6 +36,8 @@ WAL_PAGES = 4_000
 """Pages in the WAL (16 MB) that are moved to the database at the next COMMIT."""
 _UPDATE = "open it once for writing, with builder_node or `vlkng associate`, which brings it up to date"
 logger = logging.getLogger(__name__)
+_DAMAGE = ("malformed", "not a database", "corrupt", "constraint failed", "no such table", "no such column")
+"""What SQLite says of damage; rows that contradict an index or a count can only come of it too."""
 _HEADER = b"SQLite format 3\x00"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -51,6 +54,8 @@ def explained(path: Path) -> Iterator[None]:
     """
     try:
         yield
+    except BrokenRowError as error:
+        raise _broken(path, error) from error
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise _explain(path, error) from error
     except OSError as error:
@@ -79,9 +84,11 @@ def parsed(path: Path) -> Iterator[None]:
     except (ArithmeticError, LookupError, TypeError, ValueError, struct.error) as error:
         if isinstance(error, UnicodeDecodeError):
             raise
-        raise MemoryDamagedError(
-            f"{path}: damaged (a row holds what no row can: {error}); {salvageable(path)}"
-        ) from error
+        raise _broken(path, error) from error
+
+
+def _broken(path: Path, error: Exception) -> MemoryDamagedError:
+    return MemoryDamagedError(f"{path}: damaged (a row holds what no row can: {error}); {salvageable(path)}")
 
 
 def _explain(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> MemoryFileError:
@@ -92,7 +99,7 @@ def _explain(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> MemoryFil
         return StorageFullError(f"{path}: cannot write to {path.parent} ({text}); what was acknowledged is safe")
     # Text that is no text any more: flipped bytes, in the schema or in a row.
     undecodable = isinstance(error, UnicodeDecodeError) or "Could not decode" in text
-    if undecodable or "malformed" in text or "not a database" in text or "corrupt" in text:
+    if undecodable or any(word in text for word in _DAMAGE):
         return MemoryDamagedError(f"{path}: damaged ({text}); {salvageable(path)}")
     return MemoryFileError(f"{path}: {text}")
 

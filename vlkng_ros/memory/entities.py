@@ -12,6 +12,7 @@ from vlkng_ros.memory.bases import Base, BaseRows
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.fold import CHECKPOINT_EVERY, KINDS, Fact, Folded, Reach
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
+from vlkng_ros.memory.packing import reads_rows
 from vlkng_ros.memory.position import PositionState
 from vlkng_ros.memory.visibility import Presence
 from vlkng_ros.types import Entity, EntityKind, EntityState, FloatArray, PositionEstimate, Vec3
@@ -142,6 +143,7 @@ class EntityRows:
         self._bases = BaseRows(connection)
         self._recent: dict[int, KnownEntity] = {}
 
+    @reads_rows
     def decode(self, view: str, row: tuple[int, int, int, str, bytes, bytes, int]) -> KnownEntity:
         """An entity from the columns ``COLUMNS``."""
         key, type_, number, folded, place, reach, revision = row

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from vlkng_ros.memory import position, visibility
 from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.bearing import CameraView
+from vlkng_ros.memory.packing import reads_rows
 from vlkng_ros.memory.position import PositionState
 from vlkng_ros.memory.visibility import Presence, state_of
 from vlkng_ros.types import Detection, EntityKind, EntityState, Keyframe, PositionSource, Vec3
@@ -233,6 +234,7 @@ class Folded:
         return _LENGTH.pack(len(place)) + place + self.presence.to_bytes()
 
     @classmethod
+    @reads_rows
     def from_stored(cls, text: str, data: bytes) -> Folded:
         """The inverse of ``to_json`` and ``to_bytes``."""
         kind, map_, first, last, first_id, last_id, count, observation, ordered, event, labels, *rest = json.loads(text)

@@ -2,18 +2,44 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 
+from vlkng_ros.errors import InvalidInputError
 from vlkng_ros.types import BoxPx, FloatArray, Pose, Quaternion, Vec3
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _POSE = struct.Struct("<7d")
 _SHORTS = struct.Struct("<4H")
 _FLOATS = struct.Struct("<4f")
 _DOUBLES = struct.Struct("<4d")
+
+
+class BrokenRowError(ValueError):
+    """A row holds what no writer wrote."""
+
+
+def reads_rows(function: Callable[P, T]) -> Callable[P, T]:
+    """For what makes something of a row: whatever it cannot do with it, the row is broken.
+
+    Raises:
+        BrokenRowError: instead of the error itself; ``database.explained`` turns it into damage of the memory.
+    """
+
+    @functools.wraps(function)
+    def reading(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except (ArithmeticError, LookupError, TypeError, ValueError, struct.error, InvalidInputError) as error:
+            raise BrokenRowError(str(error)) from error
+
+    return reading
 
 
 def pack_pose(pose: Pose) -> bytes:

@@ -24,7 +24,7 @@ from vlkng_ros.memory.bearing import camera_view
 from vlkng_ros.memory.catalogs import Camera, Catalogs
 from vlkng_ros.memory.fold import CHECKPOINT_EVERY, KINDS, NOWHERE, PLACE_FORMAT, Absence, Fact, Folded, grown
 from vlkng_ros.memory.keyframe_rows import Seen
-from vlkng_ros.memory.packing import unpack_box, unpack_pose
+from vlkng_ros.memory.packing import reads_rows, unpack_box, unpack_pose
 from vlkng_ros.memory.transactions import Store
 from vlkng_ros.types import Detection, Keyframe, PerceptionState
 
@@ -82,6 +82,7 @@ class Places:
     """Packed place, entity, count."""
 
 
+@reads_rows
 def derive(batch: Batch) -> Places:
     """Fold the observations and absences of a batch's entities; needs no database, so it can run anywhere."""
     places = Places()
@@ -212,6 +213,7 @@ class Relocator:
                 batch, held = Batch(), 0
         yield batch
 
+    @reads_rows
     def _stored(self, number: int, cameras: dict[int, Camera]) -> StoredKeyframe:
         query = "SELECT stamp, base_pose, camera_pose, camera, session FROM keyframe WHERE id = ?"
         stamp, base, optical, camera, session = self._connection.execute(query, (number,)).fetchone()

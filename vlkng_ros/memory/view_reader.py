@@ -11,6 +11,7 @@ import numpy as np
 
 from vlkng_ros.errors import NotInMemoryError
 from vlkng_ros.memory.appearance import read_appearance
+from vlkng_ros.memory.database import explained
 from vlkng_ros.memory.entities import COLUMNS, KnownEntity
 from vlkng_ros.memory.history import HistoryRows, summarise
 from vlkng_ros.memory.reading import Reading
@@ -57,7 +58,8 @@ class ViewReader(Reading):
 
     def _cut(self, view: str, rows: Sequence[Any], as_of_ns: int | None) -> Iterator[Entity]:
         for row in rows:
-            known: KnownEntity | None = self._entity_rows.decode(view, row)
+            with explained(self.path):
+                known: KnownEntity | None = self._entity_rows.decode(view, row)
             if known is not None and as_of_ns is not None:
                 with self._reading():
                     known = self._entity_rows.as_of(known, as_of_ns)

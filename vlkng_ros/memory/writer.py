@@ -13,7 +13,7 @@ from vlkng_ros.memory import anchors, perceiving
 from vlkng_ros.memory.associating import LiveViews
 from vlkng_ros.memory.association.base import Associator
 from vlkng_ros.memory.correcting import correct_poses
-from vlkng_ros.memory.database import check_file, explained, open_for_writing
+from vlkng_ros.memory.database import check_file, explained, open_for_writing, parsed
 from vlkng_ros.memory.forgetting import Forgetting
 from vlkng_ros.memory.image_retention import NO_LIMITS, ImageLimits, ImageRetention
 from vlkng_ros.memory.lock import WriterLock
@@ -96,7 +96,7 @@ class MemoryWriter:
         try:
             connection = open_for_writing(file)
             try:
-                with explained(file):
+                with explained(file), parsed(file):
                     store = Store(file, connection, encoder)
                     return cls(store, lock, associators, keep_images, image_limits, observation_limits)
             except BaseException:

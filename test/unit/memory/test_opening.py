@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import sqlite3
 import stat
@@ -20,9 +21,12 @@ from vlkng_ros.errors import (
     MemoryLockedError,
     MemoryNotFoundError,
     NotAMemoryError,
+    NotInMemoryError,
     SchemaVersionError,
 )
 from vlkng_ros.memory import MemoryReader, MemoryWriter
+from vlkng_ros.memory.association.proximity import ProximityAssociator
+from vlkng_ros.types import Pose
 
 OPENERS = [MemoryReader.open, lambda path: MemoryWriter.open(path, encoder=None)]
 both = pytest.mark.parametrize("opener", OPENERS, ids=["reader", "writer"])
@@ -140,6 +144,48 @@ def test_a_corrupt_page_is_reported_with_what_can_be_salvaged(open_writer):
             reader.observations(5)
         assert reader.keyframe(5).caption == "Sentence number 4."
     assert path.read_bytes() == bytes(data)
+
+
+def read_all(path: Path) -> None:
+    with MemoryReader.open(path) as reader:
+        for keyframe in reader.keyframes(reader.frames().ids.tolist()):
+            reader.observations(keyframe.keyframe_id)
+        for entity in reader.entities("proximity", 100 * SECOND):
+            reader.near("proximity", entity.position.mean_m, 1.0)
+        list(reader.texts())
+        reader.graph("proximity")
+
+
+def write_on(path: Path) -> None:
+    with MemoryWriter.open(path, encoder=None, associators=[ProximityAssociator()]) as writer:
+        writer.start_session(robot="robot", map_id="house", frame_id="map")
+        remember(writer, [frame(1000 + i, i * 5, "cup", "chair", "dog", caption="On and on.") for i in range(5)])
+        writer.correct_poses({3: (Pose.planar("map", 1.0, 1.0), None)})
+        writer.forget(label="thing 3")
+
+
+@pytest.mark.parametrize("use", [read_all, write_on])
+def test_whatever_page_is_damaged_it_is_said_to_be_damage(open_writer, use):
+    path = filled(open_writer)
+    whole, rng = path.read_bytes(), random.Random(8)
+    unlike: list[str] = []
+    for _ in range(20):
+        data, page = bytearray(whole), rng.randrange(1, len(whole) // 4096) * 4096
+        if rng.random() < 0.5:
+            data[page : page + 4096] = rng.randbytes(4096)
+        else:
+            for _ in range(30):
+                data[page + rng.randrange(4096)] ^= 1 << rng.randrange(8)
+        copy = path.with_name(f"{rng.randrange(2**40)}.db")
+        copy.write_bytes(data)
+        try:
+            use(copy)
+        except NotInMemoryError:
+            pass  # A name that reads differently now.
+        except MemoryDamagedError as error:
+            unlike.append(str(error).replace(str(copy), "FILE"))
+    assert len(unlike) > 5
+    assert [text for text in unlike if "`vlkng salvage FILE --memory NEW.db`" not in text] == []
 
 
 def test_a_table_whose_name_is_no_text_any_more_is_damaged(open_writer):
