@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vlkng_ros.memory.statements import Statement
+from vlkng_ros.memory.said import Said, Vocabulary
 
 SHORT = 3
 """Words of a text that is little more than its label."""
+_ROW = 0xFFFFFFFF
 _NONE: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
 
 
@@ -31,68 +32,57 @@ class Postings(NamedTuple):
 
 
 class PostingLists:
-    """Of every term."""
+    """Of every term.
 
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
+    Args:
+        vocabulary: the terms' numbers.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
         self._by_initial: dict[str, list[str]] = {}
-        self._first_slot: list[int] = []
-        self._slots: list[array[int]] = []
-        self._counts: list[array[int]] = []
+        self._first_slot: dict[int, int] = {}
+        self._slots: dict[int, array[int]] = {}
+        self._counts: dict[int, array[int]] = {}
         self._short: dict[int, array[int]] = {}
         self._denied: dict[int, array[int]] = {}
 
-    def append(self, first_slot: int, statements: Sequence[Statement]) -> None:
+    def append(self, first_slot: int, said: Said) -> None:
         """Take in the texts of the slots from ``first_slot`` on."""
-        terms, lengths = array("q"), array("q")
-        number_of = self._numbers
-        for slot, found in enumerate(statements, start=first_slot):
-            numbers = [number_of[term] if term in number_of else self._number(term, slot) for term in found.said]
-            terms.extend(numbers)
-            lengths.append(len(numbers))
-            if len(numbers) <= SHORT:
-                for number in dict.fromkeys(numbers):
-                    self._short.setdefault(number, array("i")).append(slot)
-            for term in sorted(found.denied):
-                self._denied.setdefault(self._number(term, slot), array("i")).append(slot)
-        if not len(terms):
-            return
-        # Sorted by term, then slot, each pair once: a stretch of it is what is new in one term's list.
-        at = np.repeat(np.arange(first_slot, first_slot + len(lengths)), np.frombuffer(lengths, dtype=np.int64))
-        pairs, counts = np.unique((np.frombuffer(terms, dtype=np.int64) << 32) | at, return_counts=True)
-        numbers_, slots = (pairs >> 32).astype(np.int64), (pairs & 0xFFFFFFFF).astype(np.int32)
-        starts = np.flatnonzero(np.concatenate([[True], numbers_[1:] != numbers_[:-1]]))
-        bounds = [*starts.tolist(), len(pairs)]
+        rows = np.repeat(np.arange(len(said.term_counts)), said.term_counts)
+        pairs, counts = np.unique((said.terms.astype(np.int64) << 32) | rows, return_counts=True)
+        short = said.term_counts[pairs & _ROW] <= SHORT
         counts = counts.astype(np.int32)
-        for number, start, end in zip(numbers_[starts].tolist(), bounds, bounds[1:], strict=False):
-            self._slots[number].frombytes(slots[start:end].tobytes())
-            self._counts[number].frombytes(counts[start:end].tobytes())
+        for number, stretch, slots in _stretches(pairs, first_slot):
+            _extend(self._slots, number, slots)
+            _extend(self._counts, number, counts[stretch])
+            if short[stretch].any():
+                _extend(self._short, number, slots[short[stretch]])
+            self._know(number, int(slots[0]))
+        denials = np.sort((said.denied.astype(np.int64) << 32) | said.denied_rows)
+        for number, _, slots in _stretches(denials, first_slot):
+            _extend(self._denied, number, slots)
+            self._know(number, int(slots[0]))
 
-    def _number(self, term: str, slot: int) -> int:
-        number = self._numbers.get(term)
-        if number is None:
-            number = self._numbers[term] = len(self._slots)
+    def _know(self, number: int, slot: int) -> None:
+        if number not in self._first_slot:
+            term = self._vocabulary.words[number]
             self._by_initial.setdefault(term[:1], []).append(term)
-            self._slots.append(array("i"))
-            self._counts.append(array("i"))
-            self._first_slot.append(slot)
-        return number
+        self._first_slot[number] = min(slot, self._first_slot.get(number, slot))
 
     def of(self, term: str, limit: int) -> Postings:
         """Of one term, slots below a limit; copies, safe to keep."""
         number = self._known(term, limit)
         if number is None:
             return Postings(_NONE, _NONE, _NONE, _NONE)
-        slots = _below(self._slots[number], limit)
-        counts = np.frombuffer(self._counts[number], dtype=np.int32)[: len(slots)].copy()
+        slots = _below(self._slots.get(number), limit)
+        counts = np.frombuffer(self._counts.get(number, b""), dtype=np.int32)[: len(slots)].copy()
         return Postings(slots, counts, _below(self._short.get(number), limit), _below(self._denied.get(number), limit))
 
     def document_frequency(self, term: str, limit: int) -> int:
         """Number of slots below a limit that say a term."""
         number = self._known(term, limit)
-        if number is None or not self._slots[number]:
-            return 0
-        return bisect_left(self._slots[number], limit)
+        return 0 if number is None else bisect_left(self._slots.get(number, ()), limit)
 
     def knows(self, term: str, limit: int) -> bool:
         """Whether a slot below the limit says the term, or denies it."""
@@ -103,8 +93,25 @@ class PostingLists:
         return (term for term in self._by_initial.get(initial, ()) if self.knows(term, limit))
 
     def _known(self, term: str, limit: int) -> int | None:
-        number = self._numbers.get(term)
-        return number if number is not None and self._first_slot[number] < limit else None
+        number = self._vocabulary.find(term)
+        return number if number is not None and self._first_slot.get(number, limit) < limit else None
+
+
+def _stretches(pairs: NDArray[np.int64], first_slot: int) -> Iterator[tuple[int, slice, NDArray[np.int32]]]:
+    """Of pairs ``term << 32 | row``, sorted: each term, where its pairs are, and its slots."""
+    if not len(pairs):
+        return
+    numbers, slots = pairs >> 32, ((pairs & _ROW) + first_slot).astype(np.int32)
+    starts = np.flatnonzero(np.concatenate([[True], numbers[1:] != numbers[:-1]]))
+    bounds = [*starts.tolist(), len(pairs)]
+    for number, start, end in zip(numbers[starts].tolist(), bounds, bounds[1:], strict=False):
+        yield number, slice(start, end), slots[start:end]
+
+
+def _extend(lists: dict[int, array[int]], number: int, values: NDArray[np.int32]) -> None:
+    if number not in lists:
+        lists[number] = array("i")
+    lists[number].frombytes(values.tobytes())
 
 
 def _below(slots: array[int] | None, limit: int) -> NDArray[np.int32]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from vlkng_ros.memory.column import Column
 from vlkng_ros.memory.dense_index import DenseIndex
 from vlkng_ros.memory.postings import PostingLists, Postings
-from vlkng_ros.memory.statements import statement
+from vlkng_ros.memory.said import Said, Vocabulary
 from vlkng_ros.memory.word_order import WordOrder
 from vlkng_ros.memory.words import near_spellings
 from vlkng_ros.types import FloatArray
@@ -75,21 +75,29 @@ class TextIndex:
         self._text_ids = array("q")
         self._frame_of: dict[int, int] = {}
         self._first_ns = array("q")
-        self._lengths = array("d", [0.0])
-        """Lengths of texts summed up to each slot: the mean length of a prefix is one subtraction."""
-        self._far = array("b")
-        self._terms = PostingLists()
+        self._lengths = Column(np.int32)
+        self._length_sums = Column(np.int64)
+        """Lengths of texts summed up to each slot: the mean length of a prefix is one division."""
+        self._far = Column(np.bool_)
+        self.vocabulary = Vocabulary()
+        self._terms = PostingLists(self.vocabulary)
         self._mention_slots = Column(np.int32)
         self._mention_frames = Column(np.int32)
         self._mention_caption = Column(np.bool_)
         self._by_slot = np.zeros(0, dtype=np.int64)
         """Base of the inverted mentions: ``slot << 32 | frame`` sorted; what came later is scanned."""
         self._inverted = 0
-        self.terms_of: list[tuple[str, ...]] = []
-        self.said = WordOrder()
-        """``terms_of`` in numbers."""
-        self.heard = WordOrder()
+        self.said = WordOrder(self.vocabulary)
+        """The terms of what texts say is there, by slot."""
+        self.heard = WordOrder(self.vocabulary)
         """The stems of all words, function words too."""
+        self._denials: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
+        """Slots, and terms that they deny."""
+
+    @property
+    def terms_of(self) -> WordOrder:
+        """The terms of what a text says is there: ``terms_of[slot]``."""
+        return self.said
 
     # ------------------------------------------------------------------------------------------ growing
 
@@ -170,17 +178,25 @@ class TextIndex:
         texts: Mapping[int, tuple[str, FloatArray | None]],
     ) -> None:
         held = [texts[text_id] for text_id in text_ids.tolist()]
-        statements = [statement(text) for text, _ in held]
-        self._terms.append(len(self.texts), statements)
+        said = Said.of([text for text, _ in held], self.vocabulary)
         self._text_ids.extend(text_ids.tolist())
-        self.texts += [text for text, _ in held]
-        self.terms_of += [found.said for found in statements]
-        self.said.append([found.said for found in statements])
-        self.heard.append([found.words for found in statements])
         self._first_ns.extend(first_ns.tolist())
-        self._far.extend([found.far for found in statements])
-        for found in statements:
-            self._lengths.append(self._lengths[-1] + max(1, len(found.said)))
+        self._take(held, said)
+
+    def _take(self, held: Sequence[tuple[str, FloatArray | None]], said: Said) -> None:
+        """Texts with their vectors, in the next slots, and what they say."""
+        first = len(self.texts)
+        self.texts += [text for text, _ in held]
+        self._terms.append(first, said)
+        self.said.append(said.terms, said.term_counts)
+        self.heard.append(said.words, said.word_counts)
+        if len(said.denied):
+            self._denials.append((said.denied_rows + np.int32(first), said.denied))
+        self._far.extend(said.far)
+        lengths = np.maximum(said.term_counts, 1)
+        before = int(self._length_sums.view()[-1]) if first else 0
+        self._lengths.extend(lengths)
+        self._length_sums.extend(before + np.cumsum(lengths, dtype=np.int64))
         if self.dense is not None:
             nothing = np.zeros(self.dense.dimensions, dtype=np.float32)
             for start in range(0, len(held), _VECTORS_AT_ONCE):
@@ -235,17 +251,18 @@ class TextIndex:
 
     def mean_length(self, cut: Cut) -> float:
         """Mean number of terms of the texts known at the cut."""
-        return self._lengths[cut.slots] / cut.slots if cut.slots else 1.0
+        return float(self._length_sums.view()[cut.slots - 1]) / cut.slots if cut.slots else 1.0
 
     def length_norms(self, slots: NDArray[np.integer[Any]], cut: Cut) -> NDArray[np.float32]:
         """BM25's ``k1 * (1 - b + b * length / mean length)`` of some texts."""
-        sums = np.frombuffer(self._lengths, dtype=np.float64)
-        lengths = sums[slots + 1] - sums[slots]
-        return np.asarray(K1 * (1 - B + B * lengths / self.mean_length(cut)), dtype=np.float32)
+        lengths = self._lengths.view()[slots]
+        # Few lengths occur, and a norm is looked up faster than worked out.
+        norms = K1 * (1 - B + B * np.arange(int(lengths.max(initial=0)) + 1) / self.mean_length(cut))
+        return np.asarray(norms.astype(np.float32)[lengths])
 
     def far(self, slots: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
         """Which of some texts put what they mention in the background."""
-        return np.asarray(np.frombuffer(self._far, dtype=np.int8)[slots] > 0)
+        return np.asarray(self._far.view()[slots])
 
     def bm25(self, terms: Sequence[str], cut: Cut) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """Okapi BM25 of the texts that mention any of these terms: ``(slots ascending, scores)``."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vlkng_ros.memory.column import Column
+from vlkng_ros.memory.said import Vocabulary
 
 
 class Words(NamedTuple):
@@ -20,29 +20,36 @@ class Words(NamedTuple):
 
 
 class WordOrder:
-    """Words of the texts by slot."""
+    """Words of the texts by slot: ``order[slot]`` are those of one text.
 
-    def __init__(self) -> None:
-        self._number_of: dict[str, int] = {}
+    Args:
+        vocabulary: what the numbers stand for.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
         self._words = Column(np.int32)
+        self._counts = Column(np.int32)
         self._ends = Column(np.int64)
 
-    def append(self, texts: Iterable[Sequence[str]]) -> None:
-        """Take in the texts of the next slots, each as its words."""
-        numbers, ends = array("i"), array("q")
-        number_of = self._number_of
-        before = len(self._words)
-        for words in texts:
-            numbers.extend([number_of.setdefault(word, len(number_of)) for word in words])
-            ends.append(before + len(numbers))
-        self._words.extend(np.frombuffer(numbers, dtype=np.int32))
-        self._ends.extend(np.frombuffer(ends, dtype=np.int64))
+    def __getitem__(self, slot: int) -> tuple[str, ...]:
+        end = int(self._ends.view()[slot])
+        numbers = self._words.view()[end - int(self._counts.view()[slot]) : end].tolist()
+        return tuple([self._vocabulary.words[number] for number in numbers])
+
+    def append(self, numbers: NDArray[np.int32], counts: NDArray[np.int32]) -> None:
+        """Take in the texts of the next slots: their words' numbers, and how many each has."""
+        self._ends.extend(len(self._words) + np.cumsum(counts, dtype=np.int64))
+        self._counts.extend(counts)
+        self._words.extend(numbers)
+
+    def columns(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """All that was taken in, as ``append`` takes it."""
+        return self._words.view(), self._counts.view()
 
     def of(self, slots: NDArray[np.integer[Any]]) -> Words:
         """The words of some texts, text by text."""
-        ends = self._ends.view()
-        last = ends[slots]
-        counts = last - np.where(slots > 0, ends[slots - 1], 0)
+        last, counts = self._ends.view()[slots], self._counts.view()[slots]
         rows = np.repeat(np.arange(len(slots)), counts)
         behind = np.cumsum(counts)
         places = np.arange(len(rows)) + np.repeat(last - behind, counts)
@@ -52,7 +59,7 @@ class WordOrder:
         """Which of some words are one of those wanted."""
         found = np.zeros(len(words.numbers), dtype=np.bool_)
         for word in wanted:
-            number = self._number_of.get(word)
+            number = self._vocabulary.find(word)
             if number is not None:
                 found |= words.numbers == number
         return found

@@ -95,16 +95,18 @@ class Leaning:
         known, total = len(self._words), len(self._index.texts)
         if known == total:
             return
-        words = [
-            len(_INDOOR_TERMS.intersection(said)) - len(_OUTDOOR_TERMS.intersection(said))
-            for said in self._index.terms_of[known:]
-        ]
+        words = self._index.said.of(np.arange(known, total))
+        leaning = np.zeros(total - known)
+        for side, named in ((1, _INDOOR_TERMS), (-1, _OUTDOOR_TERMS)):
+            here = self._index.said.where(words, named)
+            each_once = np.unique((words.rows[here] << 32) | words.numbers[here]) >> 32
+            leaning += side * np.bincount(each_once, minlength=total - known)
         meaning = np.zeros(total - known)
         prototypes = self._encoded([*INDOOR, *OUTDOOR]) if self._index.dense is not None else None
         if prototypes is not None and self._index.dense is not None:
             cosines = self._index.dense.all_rows(total)[known:] @ prototypes.T
             meaning = cosines[:, : len(INDOOR)].max(axis=1) - cosines[:, len(INDOOR) :].max(axis=1)
-        self._words = np.concatenate([self._words, words])
+        self._words = np.concatenate([self._words, leaning])
         self._meaning = np.concatenate([self._meaning, meaning])
 
 
