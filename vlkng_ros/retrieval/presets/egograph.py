@@ -28,8 +28,10 @@ from vlkng_ros.types import Entity, Float64Array, FloatArray, Relation, Vec3
 
 TOP_K = 40
 """k of nodes, of edges and of chunks (section 4.2)."""
-NEEDED = 0.4
-"""Similarity below which nothing retrieved is about the question."""
+NEEDED = 0.5
+"""Similarity below which nothing retrieved is about the question. The paper retrieves the top k whatever they are, and
+its model says when they do not answer; model-free, of labels that were never seen 37 % pass, and of yes/no questions
+that people asked 80 % of those with a true yes."""
 NODE = 0.9
 """What a node or edge is worth at its times beside what was said of it at that very time."""
 TOLD = 4

@@ -30,6 +30,9 @@ CANDIDATES = 20
 KEPT = 5
 """r: clips kept by verification."""
 NEEDED = 0.5
+"""Share of the keywords that something must show. The paper drops clips that pass no sub-query and has no rule for what
+is then left unanswered; model-free, half of the keywords make a sighting. (That one clip shows them together was tried
+and denies no more of what was never seen.)"""
 ENTITIES_A_WORD = 64
 """Entities of a keyword that are followed, most similar first."""
 FRAMES_A_CLIP = 8

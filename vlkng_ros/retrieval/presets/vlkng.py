@@ -28,6 +28,8 @@ VISUAL_TOP = 40
 VISUAL_COSINE = 0.5
 """GER's stand-in: cosine of a label above which an object counts as visually alike."""
 NEEDED = 0.5
+"""Share of the question's terms that one object must have. The paper leaves it to the language model to say that the
+frames do not show what is asked for; model-free, half of the terms make a sighting."""
 
 
 class GraphRetrieval(Preset):
