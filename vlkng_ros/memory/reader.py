@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 from vlkng_ros.errors import NotInMemoryError
 from vlkng_ros.memory.database import explained, open_for_reading, wal_of
+from vlkng_ros.memory.forgetting import KEYFRAME, TEXT
 from vlkng_ros.memory.graph import ViewGraph, build_graph
 from vlkng_ros.memory.images import ImageFolder
 from vlkng_ros.memory.located import PlaceRows
@@ -82,6 +83,21 @@ class MemoryReader(ViewReader):
         """Take over what was committed, and say what is different since the last call of ``refresh``."""
         with self._reading():
             return self._catch_up(report=True)
+
+    def changed_since(self, revision: int) -> tuple[int, ...] | None:
+        """Keyframes that are new or different since an operation, as of the last refresh, ascending.
+
+        None where what was known then is of no use: keyframes or texts were forgotten since, or it is not this
+        memory's, which has not come so far.
+        """
+        with self._reading():
+            if revision > self.revision:
+                return None
+            query = "SELECT 1 FROM tombstone WHERE revision > ? AND kind IN (?, ?) LIMIT 1"
+            if self._one(query, revision, KEYFRAME, TEXT) is not None:
+                return None
+            query = "SELECT id FROM keyframe WHERE revision > ? AND revision <= ? ORDER BY id"
+            return tuple(row[0] for row in self._connection.execute(query, (revision, self.revision)))
 
     @contextmanager
     def snapshot(self) -> Iterator[MemoryReader]:
@@ -185,9 +201,13 @@ class MemoryReader(ViewReader):
         return MentionTable(columns[0], columns[1], columns[2], columns[3])
 
     def spans(self, kind: str | None = None, as_of_ns: int | None = None) -> list[Span]:
-        """Chunks and clips with their summaries, oldest first; as of a time only those that had ended by then."""
+        """Chunks (8 keyframes) and clips (64) with their summaries, oldest first; as of a time those ended by then.
+
+        Where neither a model nor ``add_span`` made one, they are derived from what the last refresh knows, with the
+        sentences that their captions say most often.
+        """
         with self._reading():
-            return read_spans(self._connection, kind, as_of_ns)
+            return read_spans(self._connection, self._follower.keyframes.table, kind, as_of_ns)
 
     def places(self, as_of_ns: int | None = None) -> list[Entity]:
         """Locations along the robot's path as of the last refresh, in the order in which it first came to them.

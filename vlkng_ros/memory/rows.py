@@ -146,6 +146,7 @@ class Span:
     """Keyframes that belong together, with what they show altogether (VL-KnG's chunks, Vgent's clips)."""
 
     span_id: int
+    """0 for one that is not stored."""
     kind: str
     keyframe_ids: tuple[int, ...]
     first_ns: int

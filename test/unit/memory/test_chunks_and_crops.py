@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
-from remembered_drives import SECOND, Frame, frame, remember
+from conftest import ram_folder
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from remembered_drives import SECOND, Frame, drives, frame, remember
 
 from vlkng_ros.errors import InvalidInputError, NotInMemoryError
-from vlkng_ros.memory import Span
+from vlkng_ros.memory import MemoryReader, MemoryWriter, Span
 from vlkng_ros.types import Detection, FloatArray, Perception
 
 
@@ -77,6 +82,56 @@ def test_a_span_is_known_once_it_has_ended_and_goes_with_its_keyframes(open_writ
     with pytest.raises(InvalidInputError, match="at least one keyframe"):
         writer.add_span("clip", [], "Nothing.")
     assert writer.add_span("clip", [1, 2], "Two.") == 3, "ids are never given twice"
+
+
+def test_chunks_and_clips_come_to_be_as_the_memory_grows(open_writer, open_reader):
+    writer = open_writer()
+    said = ["A hall. It is dark.", "A hall. A door.", "A hall. A door. A cat."]
+    remember(writer, [frame(i, i, caption=said[i % 3]) for i in range(70)])
+    reader = open_reader()
+    chunks, clips = reader.spans("chunk"), reader.spans("clip")
+    assert [c.keyframe_ids for c in chunks] == [tuple(range(i, i + 8)) for i in range(1, 65, 8)]
+    assert chunks[0].summary == "A hall. It is dark. A door."
+    (clip,) = clips
+    assert (clip.keyframe_ids, clip.first_ns, clip.last_ns) == (tuple(range(1, 65)), 0, 63 * SECOND)
+    assert clip.summary == "A hall. It is dark. A door. A cat."
+    assert reader.spans("clip", 62 * SECOND) == []
+    assert reader.spans("chunk", 15 * SECOND) == chunks[:2]
+    # A drive that is over ends the chunk and the clip that it was in.
+    writer.start_session(robot="robot", map_id="house", frame_id="map")
+    remember(writer, [frame(100, 0)])
+    reader.refresh()
+    assert [c.keyframe_ids for c in reader.spans("clip")] == [clip.keyframe_ids, tuple(range(65, 71))]
+    assert reader.spans("chunk", 99 * SECOND) == chunks
+
+
+def test_what_a_model_described_together_is_not_put_into_another_chunk(open_writer, open_reader):
+    writer = open_writer()
+    remember(writer, [frame(i, i, caption=f"Number {i}.") for i in range(11)])
+    writer.add_span("chunk", [3, 4, 5], "Three, by a model.")
+    found = open_reader().spans("chunk")
+    assert [(c.span_id, c.keyframe_ids) for c in found] == [(0, (1, 2, 6, 7, 8, 9, 10, 11)), (1, (3, 4, 5))]
+
+
+@settings(max_examples=15, deadline=None)
+@given(drives(max_size=14), st.integers(-1, 14))
+def test_the_spans_known_then_are_those_of_a_memory_that_ended_then(frames, second):
+    until = second * SECOND
+    assert spans_of(frames, until) == spans_of([f for f in frames if f.stamp_ns <= until], None)
+
+
+def spans_of(frames: list[Frame], until: int | None) -> list[Span]:
+    folder = ram_folder()
+    try:
+        with MemoryWriter.open(folder / "memory.db", encoder=None) as writer:
+            for part in (frames[:5], frames[5:]):
+                if part:
+                    writer.start_session(robot="robot", map_id="house", frame_id="map")
+                    remember(writer, part)
+        with MemoryReader.open(folder / "memory.db") as reader:
+            return reader.spans(as_of_ns=until)
+    finally:
+        shutil.rmtree(folder)
 
 
 class Appearances:
