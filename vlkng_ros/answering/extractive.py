@@ -8,14 +8,14 @@ from collections.abc import Callable
 import numpy as np
 
 from vlkng_ros.answering.confidence import absence, confidence
+from vlkng_ros.answering.counting import at_once, things_of
 from vlkng_ros.answering.describing import describe, then_seen
 from vlkng_ros.answering.draft import Draft
 from vlkng_ros.answering.open_answers import TOLD, of_anything, of_choices
 from vlkng_ros.answering.relating import Relating
 from vlkng_ros.answering.several import of_several
-from vlkng_ros.memory.words import COLORS, terms
+from vlkng_ros.memory.words import COLORS
 from vlkng_ros.retrieval.events import Event, chosen, events_of
-from vlkng_ros.retrieval.hybrid_search import wordings
 from vlkng_ros.retrieval.motion import standing
 from vlkng_ros.retrieval.motion_phrases import Boundary, Motion, MotionKind
 from vlkng_ros.retrieval.phrases import is_doing
@@ -166,24 +166,14 @@ class Extractive:
     def _count(
         self, query: Query, scene: Scene, found: Found, frames: tuple[tuple[int, float], ...], sure: float
     ) -> Draft:
-        """Occasions; or the things of the preset's view, where it has any; else how many a frame shows at once."""
+        """Occasions, or things: those of the preset's view, and at least as many as a frame shows at once."""
         if query.times_asked:
             count = len(_runs(found.total))
         else:
-            count = 0 if query.relation is not None else self._things(query, scene, found)
-            count = count or int(max(1, max(found.evidence.instances[frame] for frame, _ in frames)))
+            things = 0 if query.relation is not None else things_of(query, self._retriever, self._finder, scene, found)
+            count = max(things, at_once(query, self._retriever, scene, found))
+            count = count or max(1, *(int(found.evidence.instances[frame]) for frame, _ in frames))
         return Draft(query.kind, count, sure, frames, thing=query.target)
-
-    def _things(self, query: Query, scene: Scene, found: Found) -> int:
-        """Entities of the preset's view that are called what is counted and were seen in the scene's time."""
-        if not self._finder.in_view:
-            return 0
-        reader, index = self._retriever.reader, self._retriever.index
-        names = [frozenset(terms(wording.text)) for wording in wordings(query.target)]
-        called = [slot for slot in found.fit.slots.tolist() if frozenset(index.terms_of[slot]) in names]
-        view, since, until = self._finder.in_view, int(scene.stamps_ns[0]), int(scene.stamps_ns[-1])
-        ids = dict.fromkeys(name for slot in called for name in reader.labelled(view, index.text_id_of(slot)))
-        return sum(bool(reader.sightings(view, name, since, until, limit=1)) for name in ids)
 
     # ------------------------------------------------------------------------------------------ own doings
 

@@ -1,6 +1,7 @@
 """What is asked of a thing, taken from what captions say of that thing and no other."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from captioned_drives import Seen, WordEncoder, remember
@@ -114,3 +115,22 @@ def test_what_hangs_on_or_stands_by_a_thing_comes_before_its_relation() -> None:
     )
     assert statements.beside("On the wall, there is an old clock and a door.", "on", wall) == "an old clock and a door"
     assert statements.beside("A dog sits next to the bench.", "near", wall) == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "count"),
+    [
+        ("How many cups did you see?", 3),  # two places, and three at once
+        ("How many small red cars did you see?", 2),
+        ("How many trees did you see?", 3),  # "several" are at least three
+        ("How many chairs are in the hall?", 4),
+    ],
+)
+def test_there_are_never_fewer_than_one_frame_shows(tmp_path: Path, question: str, count: int) -> None:
+    frames = [
+        Seen(0.0, 0.0, 0.0, "A hall with three cups. Several trees and two small red cars.", ("cup",)),
+        Seen(20.0, 40.0, 0.0, "A cup in a hall.", ("cup", "chair", "chair", "chair", "chair")),
+    ]
+    path = remember(tmp_path / "memory.db", frames, WordEncoder())
+    with MemoryReader.open(path) as reader:
+        assert MemoryQuery(reader, WordEncoder()).ask(Question(question)).value == count
