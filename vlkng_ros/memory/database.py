@@ -173,6 +173,7 @@ def _set_aside(path: Path) -> None:
     """
     # An index of the log, made anew from it.
     path.with_name(path.name + "-shm").unlink(missing_ok=True)
+    drop_index(path)
     wal, frames = wal_of(path), frames_of(path)
     if wal.exists():
         if wal.stat().st_size:
@@ -199,6 +200,20 @@ def frames_of(path: Path) -> Path:
     """The folder of images beside a database: ``<name>.frames`` for ``<name>.db``; another ending is kept."""
     plain = path.with_suffix("") if path.suffix == ".db" else path
     return plain.with_name(plain.name + ".frames")
+
+
+def index_of(path: Path) -> Path:
+    """The file beside a database in which readers keep what they made of its texts: ``<name>.index``."""
+    plain = path.with_suffix("") if path.suffix == ".db" else path
+    return plain.with_name(plain.name + ".index")
+
+
+def drop_index(path: Path) -> None:
+    """Remove what readers keep beside a database, and what is left of one that was being written."""
+    file = index_of(path)
+    for name in (file, file.with_name(file.name + ".new")):
+        with suppress(OSError):
+            name.unlink(missing_ok=True)
 
 
 def wal_of(path: Path) -> Path:

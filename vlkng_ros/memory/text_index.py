@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from vlkng_ros.memory.column import Column
 from vlkng_ros.memory.dense_index import DenseIndex
+from vlkng_ros.memory.index_file import StoredIndex, digest_of_frames, digest_of_texts
+from vlkng_ros.memory.mention_columns import MentionColumns
 from vlkng_ros.memory.postings import PostingLists, Postings
 from vlkng_ros.memory.said import Said, Vocabulary
 from vlkng_ros.memory.word_order import WordOrder
@@ -81,18 +83,13 @@ class TextIndex:
         self._far = Column(np.bool_)
         self.vocabulary = Vocabulary()
         self._terms = PostingLists(self.vocabulary)
-        self._mention_slots = Column(np.int32)
-        self._mention_frames = Column(np.int32)
-        self._mention_caption = Column(np.bool_)
-        self._by_slot = np.zeros(0, dtype=np.int64)
-        """Base of the inverted mentions: ``slot << 32 | frame`` sorted; what came later is scanned."""
-        self._inverted = 0
+        self._mentions = MentionColumns()
         self.said = WordOrder(self.vocabulary)
         """The terms of what texts say is there, by slot."""
         self.heard = WordOrder(self.vocabulary)
         """The stems of all words, function words too."""
-        self._denials: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
-        """Slots, and terms that they deny."""
+        self._denials: tuple[list[NDArray[np.int32]], list[NDArray[np.int32]]] = ([], [])
+        """Slots, and the terms that they deny."""
 
     @property
     def terms_of(self) -> WordOrder:
@@ -104,7 +101,12 @@ class TextIndex:
     @property
     def last_mentioned(self) -> int:
         """Frame of the last mention, -1 where there is none: mentions of earlier frames are refused."""
-        return int(self._mention_frames.view()[-1]) if len(self._mention_frames) else -1
+        return self._mentions.last_frame
+
+    @property
+    def mentions(self) -> int:
+        """How many it holds."""
+        return len(self._mentions)
 
     def frame_of(self, keyframe_id: int) -> int | None:
         """Place of a keyframe in the order of time, or None."""
@@ -165,11 +167,40 @@ class TextIndex:
             slots[place] = slot
         if new:
             self._add_texts(distinct[new], self.stamps_ns[frames[first[new]]], texts)
-        self._mention_slots.extend(slots[inverse])
-        self._mention_frames.extend(frames)
-        self._mention_caption.extend(captions.astype(np.bool_))
-        if len(self._mention_slots) - self._inverted > max(16_384, self._inverted // 8):
-            self._invert()
+        self._mentions.extend(slots[inverse], frames, captions.astype(np.bool_))
+
+    def stored(self, revision: int) -> StoredIndex:
+        """What ``restore`` needs to make it again; ``revision`` is the operation up to which it goes."""
+        frames, slots, caption = self._mentions.part(0, len(self._mentions))
+        denied_rows, denied = (np.concatenate([np.zeros(0, dtype=np.int32), *part]) for part in self._denials)
+        said = Said(*self.said.columns(), *self.heard.columns(), denied, denied_rows, self._far.view())
+        return StoredIndex(
+            revision,
+            digest_of_frames(self.keyframe_ids, self.stamps_ns),
+            digest_of_texts(self.texts),
+            len(self.keyframe_ids),
+            np.array(self._text_ids, dtype=np.int64),
+            self.vocabulary.words,
+            said,
+            slots,
+            frames,
+            caption,
+        )
+
+    def restore(self, stored: StoredIndex, texts: Sequence[tuple[str, FloatArray | None]]) -> None:
+        """Take over what was stored, in an index that holds its frames and nothing else.
+
+        Args:
+            stored: an index of these keyframes.
+            texts: its texts with their vectors, by slot.
+        """
+        self.vocabulary.numbers(stored.vocabulary)
+        self._slot_of = {text_id: slot for slot, text_id in enumerate(stored.text_ids.tolist())}
+        self._text_ids.extend(stored.text_ids.tolist())
+        _, first = np.unique(stored.mention_slots, return_index=True)
+        self._first_ns.extend(self.stamps_ns[stored.mention_frames[first]].tolist())
+        self._take(texts, stored.said)
+        self._mentions.extend(stored.mention_slots, stored.mention_frames, stored.mention_caption)
 
     def _add_texts(
         self,
@@ -191,7 +222,8 @@ class TextIndex:
         self.said.append(said.terms, said.term_counts)
         self.heard.append(said.words, said.word_counts)
         if len(said.denied):
-            self._denials.append((said.denied_rows + np.int32(first), said.denied))
+            self._denials[0].append(said.denied_rows + np.int32(first))
+            self._denials[1].append(said.denied)
         self._far.extend(said.far)
         lengths = np.maximum(said.term_counts, 1)
         before = int(self._length_sums.view()[-1]) if first else 0
@@ -203,13 +235,6 @@ class TextIndex:
                 part = held[start : start + _VECTORS_AT_ONCE]
                 self.dense.append(np.stack([nothing if vector is None else vector for _, vector in part]))
 
-    def _invert(self) -> None:
-        slots = self._mention_slots.view().astype(np.int64)
-        keys = (slots << 32) | self._mention_frames.view()
-        keys.sort(kind="stable")
-        self._by_slot = keys
-        self._inverted = len(keys)
-
     # ------------------------------------------------------------------------------------------ asking
 
     def cut(self, since_ns: int | None = None, as_of_ns: int | None = None) -> Cut:
@@ -217,16 +242,12 @@ class TextIndex:
         first = 0 if since_ns is None else int(np.searchsorted(self.stamps_ns, since_ns, side="left"))
         last = len(self.stamps_ns) if as_of_ns is None else int(np.searchsorted(self.stamps_ns, as_of_ns, side="right"))
         slots = len(self.texts) if as_of_ns is None else bisect_right(self._first_ns, as_of_ns)
-        frames = self._mention_frames.view()
-        mention_first, mention_last = np.searchsorted(frames, _int32(first, max(first, last)))
-        return Cut(slots, first, max(first, last), int(mention_first), int(mention_last))
+        return Cut(slots, first, max(first, last), *self._mentions.bounds(first, max(first, last)))
 
     def narrowed(self, cut: Cut, first: int, last: int) -> Cut:
         """The frames ``[first, last)`` of a cut; what is known at its end stays known."""
         first, last = cut.first + first, cut.first + last
-        frames = self._mention_frames.view()
-        mention_first, mention_last = np.searchsorted(frames, _int32(first, last))
-        return Cut(cut.slots, first, last, int(mention_first), int(mention_last))
+        return Cut(cut.slots, first, last, *self._mentions.bounds(first, last))
 
     def postings(self, term: str, cut: Cut) -> Postings:
         """Texts known at the cut that mention a term; copies, safe to keep."""
@@ -289,7 +310,7 @@ class TextIndex:
         if cut.mention_last - cut.mention_first > MASKED:
             return None
         mask = np.zeros(cut.slots, dtype=np.bool_)
-        mask[self._mention_slots.view()[cut.mention_first : cut.mention_last]] = True
+        mask[self.mentions_in(cut)[1]] = True
         return mask
 
     def says_all(self, cut: Cut) -> bool:
@@ -304,23 +325,12 @@ class TextIndex:
         seen = (stamps >= since) & (stamps <= until)
         open_ = np.flatnonzero(stamps < since)
         if len(open_):
-            keys = slots[open_].astype(np.int64) << 32
-            seen[open_] = np.searchsorted(self._by_slot, keys | cut.first) < np.searchsorted(
-                self._by_slot, keys | cut.last
-            )
-            later = slice(max(self._inverted, cut.mention_first), cut.mention_last)
-            if later.start < later.stop:
-                seen[open_] |= np.isin(slots[open_], self._mention_slots.view()[later])
+            seen[open_] = self._mentions.said_of(slots[open_], *cut[1:])
         return np.asarray(seen)
 
     def mentions_in(self, cut: Cut) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
         """All mentions of the cut: ``(frames, slots, caption)``, frames ascending, from the memory's first."""
-        part = slice(cut.mention_first, cut.mention_last)
-        return (
-            self._mention_frames.view()[part],
-            self._mention_slots.view()[part],
-            self._mention_caption.view()[part],
-        )
+        return self._mentions.part(cut.mention_first, cut.mention_last)
 
     def mentions_of(
         self, slots: NDArray[np.intp], cut: Cut, limit: int
@@ -335,45 +345,11 @@ class TextIndex:
         Returns:
             ``(frames, ranks)``: the frame of a mention and the place of its text in ``slots``, ranks ascending.
         """
-        if cut.mention_last - cut.mention_first <= limit:
-            frames, said, _ = self.mentions_in(cut)
-            return self._ranked(frames, said, slots, cut)
-        keys = slots.astype(np.int64) << 32
-        low = np.searchsorted(self._by_slot, keys | cut.first)
-        high = np.searchsorted(self._by_slot, keys | cut.last)
-        counts = high - low
-        room = limit - np.concatenate([[0], np.cumsum(counts)[:-1]])
-        counts = np.clip(np.minimum(counts, room), 0, None)
-        ranks = np.repeat(np.arange(len(slots)), counts)
-        starts = np.repeat(high - counts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
-        frames = (self._by_slot[starts + np.arange(len(ranks))] & 0xFFFFFFFF).astype(np.intp)
-        later = slice(max(self._inverted, cut.mention_first), cut.mention_last)
-        tail_frames, tail_ranks = self._ranked(
-            self._mention_frames.view()[later], self._mention_slots.view()[later], slots, cut
-        )
-        if not len(tail_ranks):
-            return frames, ranks
-        ranks = np.concatenate([ranks, tail_ranks])
-        order = np.argsort(ranks, kind="stable")
-        return np.concatenate([frames, tail_frames])[order], ranks[order]
-
-    @staticmethod
-    def _ranked(
-        frames: NDArray[np.int32], said: NDArray[np.int32], slots: NDArray[np.intp], cut: Cut
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Frames and ranks of those of some mentions that are of ``slots``, by rank."""
-        rank = np.full(cut.slots, -1, dtype=np.int32)
-        rank[slots] = np.arange(len(slots), dtype=np.int32)
-        ranks = rank[said]
-        kept = np.flatnonzero(ranks >= 0)
-        kept = kept[np.argsort(ranks[kept], kind="stable")]
-        return frames[kept].astype(np.intp), ranks[kept].astype(np.intp)
+        return self._mentions.of(slots, *cut[1:], limit)
 
     def texts_of(self, frame: int) -> NDArray[np.int32]:
         """Slots of the texts of one keyframe, in the order they were said."""
-        frames = self._mention_frames.view()
-        low, high = np.searchsorted(frames, _int32(frame, frame + 1))
-        return self._mention_slots.view()[int(low) : int(high)]
+        return self._mentions.part(*self._mentions.bounds(frame, frame + 1))[1]
 
     def text_id_of(self, slot: int) -> int:
         """Stored id of the text in a slot."""
@@ -382,8 +358,3 @@ class TextIndex:
     def slot_of(self, text_id: int) -> int | None:
         """Slot of a stored text, or None where no keyframe mentions it."""
         return self._slot_of.get(text_id)
-
-
-def _int32(*values: int) -> NDArray[np.int32]:
-    """Of the type of what is searched, which would be converted as a whole otherwise."""
-    return np.array(values, dtype=np.int32)

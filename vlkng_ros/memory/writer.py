@@ -13,7 +13,7 @@ from vlkng_ros.memory import anchors, perceiving
 from vlkng_ros.memory.associating import LiveViews
 from vlkng_ros.memory.association.base import Associator
 from vlkng_ros.memory.correcting import correct_poses
-from vlkng_ros.memory.database import check_file, explained, open_for_writing, parsed
+from vlkng_ros.memory.database import check_file, drop_index, explained, open_for_writing, parsed
 from vlkng_ros.memory.forgetting import Forgetting
 from vlkng_ros.memory.image_retention import NO_LIMITS, ImageLimits, ImageRetention
 from vlkng_ros.memory.lock import WriterLock
@@ -303,10 +303,12 @@ class MemoryWriter:
         selection = Selection(view, tuple(entity_ids), label, since_ns, until_ns, area, map_id)
         store = self._store
         with store.using():
+            drop_index(store.path)  # first, lest a crash after the commit leave it
             with store.operation() as head:
                 summary = Forgetting(store, selection, head.revision).run()
                 head.keyframes -= summary.keyframes
                 head.observations -= summary.observations
+            drop_index(store.path)  # and what a reader has kept meanwhile
             store.reset()
             store.clean_images()
             store.empty_log(wait_ms=LOG_WAIT_MS)

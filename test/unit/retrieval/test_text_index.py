@@ -108,7 +108,7 @@ def test_mentions_are_found_through_the_inverted_list_as_in_a_scan() -> None:
     cut = index.cut(4 * SECOND, 20 * SECOND)
     slots = np.arange(cut.slots)
     scanned = sorted(zip(*(part.tolist() for part in index.mentions_of(slots, cut, 1000)), strict=True))
-    index._invert()
+    index._mentions.invert()
     inverted = sorted(zip(*(part.tolist() for part in index.mentions_of(slots, cut, 20)), strict=True))
     assert set(inverted) <= set(scanned)
     # The car (frames 6, 9, 12, 15, 18) comes first; of the door's 17 frames the latest 15 have room.
