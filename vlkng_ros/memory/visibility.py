@@ -1,8 +1,8 @@
 """When not seeing a thing means that it is gone.
 
 A thing that the detector misses is not gone, and neither is one behind a wall. So an absence counts only where the
-thing should have been seen: its place is known, most of its box falls inside the image, it is near enough, no other
-box covers it, and it was seen before from there. *From there* holds on the whole line between a place it was seen from
+thing should have been seen: most of its box falls inside the image, however unsure its place is, it is near enough, no
+other box covers it, and it was seen before from there. *From there* holds on the whole line between a place it was seen from
 and the thing itself, because what is in nobody's way from afar is in nobody's way from nearer. An occupancy grid, where
 there is one, replaces that rule. A thing whose place is not known yet is missed only from where it was seen, where the
 direction alone tells that it must be in the image. Each absence counts as much as this thing's own rate of being
@@ -29,8 +29,6 @@ MAX_RANGE_M = 8.0
 MIN_RANGE_M = 0.7
 LINE_OF_SIGHT_M = 0.4
 """How far beside a known line of sight the camera may be."""
-MAX_POSITION_DEVIATION_M = 0.6
-"""A thing whose place is less sure than this is expected nowhere."""
 VANTAGE_SPACING_M = 0.5
 STANDPOINT_M = 0.15
 """A camera this near to where it stood, as vantages are rounded, stands where it stood."""
@@ -209,60 +207,43 @@ def expected(
     ``boxes`` are what was detected in that keyframe: a thing behind one of them may be hidden by it.
     """
     track = place.track
-    if track is None:
+    pixel = None if track is None else _inside(track, camera)
+    if track is None or pixel is None:
         return False
-    if not is_place(track):
-        return presence.has_seen_from_here(camera) and _in_outline(track, camera, boxes)
-    at, (xx, _, _, yy, _, zz) = tracking.point(track)
-    centre = camera.centre_m
-    distance = math.dist(at, centre)
-    spread = math.sqrt(max(xx, yy, zz))
-    if not MIN_RANGE_M <= distance <= MAX_RANGE_M or spread > MAX_POSITION_DEVIATION_M:
-        return False
-    pixel = _inside(camera, at, (tracking.height_m(track) or 0.0) / 4 + spread, spread)
-    if pixel is None:
-        return False
-    if occupancy is not None:
-        if not occupancy.sees(centre, at):
+    if is_place(track):
+        at = tracking.place(track)
+        if not MIN_RANGE_M <= math.dist(at, camera.centre_m) <= MAX_RANGE_M:
             return False
-    elif not presence.has_seen_from(camera, at):
-        return False
-    return not any(x1 <= pixel[0] <= x2 and y1 <= pixel[1] <= y2 for x1, y1, x2, y2 in boxes)
-
-
-def _in_outline(track: Track, camera: CameraView, boxes: Iterable[BoxPx]) -> bool:
-    """Whether a thing whose distance is not known must fall into this image, uncovered."""
-    view = tracking.project(track, camera, track.mean)
-    if view is None:
-        return False
-    x, y, rows_x, rows_y, _, depth = view
-    aside, above = (math.sqrt(dot(rows, times(track.covariance, rows))) for rows in (rows_x, rows_y))
-    height = math.exp(track.mean[3]) / depth
-    k = camera.intrinsics
-    u, v = k.cx + k.fx * x, k.cy + k.fy * y
-    margin_u, margin_v = k.fx * (2 * aside + height / 2), k.fy * (2 * above + height / 4)
-    if not (margin_u <= u <= k.width_px - margin_u and margin_v <= v <= k.height_px - margin_v):
-        return False
-    return not any(x1 <= u <= x2 and y1 <= v <= y2 for x1, y1, x2, y2 in boxes)
+        free = presence.has_seen_from(camera, at) if occupancy is None else occupancy.sees(camera.centre_m, at)
+    else:
+        free = presence.has_seen_from_here(camera)
+    return free and not any(x1 <= pixel[0] <= x2 and y1 <= pixel[1] <= y2 for x1, y1, x2, y2 in boxes)
 
 
 def in_image(camera: CameraView, at: Vec3) -> bool:
     """Whether a point lies in front of a camera and inside its image."""
-    return _inside(camera, at, 0.0, 0.0) is not None
-
-
-def _inside(camera: CameraView, at: Vec3, aside_m: float, above_m: float) -> tuple[float, float] | None:
-    """The pixel of a point that lies in the image with these margins around it, else None."""
     c, k = camera.centre_m, camera.intrinsics
     t = (at[0] - c[0], at[1] - c[1], at[2] - c[2])
     z = sum(a * b for a, b in zip(camera.forward, t, strict=True))
     if z < MIN_RANGE_M / 2:
-        return None
+        return False
     u = k.cx + k.fx * sum(a * b for a, b in zip(camera.right, t, strict=True)) / z
     v = k.cy + k.fy * sum(a * b for a, b in zip(camera.down, t, strict=True)) / z
-    margin_u, margin_v = k.fx * aside_m / z, k.fy * above_m / z
-    inside = margin_u <= u <= k.width_px - margin_u and margin_v <= v <= k.height_px - margin_v
-    return (u, v) if inside else None
+    return 0 <= u <= k.width_px and 0 <= v <= k.height_px
+
+
+def _inside(track: Track, camera: CameraView) -> tuple[float, float] | None:
+    """The pixel of a thing's middle if most of its box lies in the image for sure, else None."""
+    view = tracking.project(track, camera, track.mean)
+    if view is None:
+        return None
+    x, y, rows_x, rows_y, _, depth = view
+    aside, above = (2 * math.sqrt(max(dot(rows, times(track.covariance, rows)), 0.0)) for rows in (rows_x, rows_y))
+    quarter = math.exp(track.mean[3]) / depth / 4
+    k = camera.intrinsics
+    u, v = k.cx + k.fx * x, k.cy + k.fy * y
+    margin_u, margin_v = k.fx * (aside + quarter), k.fy * above
+    return (u, v) if margin_u <= u <= k.width_px - margin_u and margin_v <= v <= k.height_px - margin_v else None
 
 
 def _on_line(centre: Vec3, vantage: tuple[float, float], at: Vec3) -> bool:
