@@ -2,11 +2,11 @@
 
 A thing that the detector misses is not gone, and neither is one behind a wall. So an absence counts only where the
 thing should have been seen: most of its box falls inside the image, however unsure its place is, it is near enough, no
-other box covers it, and it was seen before from there. *From there* holds on the whole line between a place it was seen from
-and the thing itself, because what is in nobody's way from afar is in nobody's way from nearer. An occupancy grid, where
-there is one, replaces that rule. A thing whose place is not known yet is missed only from where it was seen, where the
-direction alone tells that it must be in the image. Each absence counts as much as this thing's own rate of being
-detected makes it.
+other box covers it, and it was seen before from there. *From there* holds on the whole line between a place it was
+seen from and the thing itself, because what is in nobody's way from afar is in nobody's way from nearer. An occupancy
+grid, where there is one, replaces that rule. A thing whose place is not known yet is missed only from where it was
+seen, where the direction alone tells that it must be in the image. Each absence counts as much as this thing's own rate
+of being detected makes it.
 """
 
 from __future__ import annotations
