@@ -47,10 +47,11 @@ def run(args: argparse.Namespace) -> int:
         f"{args.memory}: {counted(found.keyframes, 'keyframe')}, {found.described} of them described, "
         f"{counted(found.observations, 'observation')} and {counted(found.images, 'image')} from {args.damaged}"
     )
+    if found.shortened:
+        print(f"of {found.shortened} descriptions a part is lost, and there is no image to describe them from anew")
     if found.lost_keyframes or found.lost_descriptions:
         print(
             f"not there or not readable: {counted(found.lost_keyframes, 'keyframe')}, and what "
             f"{found.lost_descriptions} more show; `vlkng perceive --memory {args.memory}` describes those with images"
         )
-        return 1
-    return 0
+    return 1 if found.lost_keyframes or found.lost_descriptions or found.shortened else 0

@@ -1,27 +1,30 @@
 """What can still be read of a damaged memory, written into a new one; the damaged file is never touched.
 
-Keyframes are looked up one by one, since a scan ends at the first broken page. A keyframe whose description cannot be
-read is kept with its place and image, and waits to be described anew. Identity is decided again from what is left.
+Keyframes are looked up one by one, since a scan ends at the first broken page; what is not found so is looked for on
+every page that is whole (``rebuilding``). A keyframe whose description has parts missing keeps its place and image, and
+waits to be described anew; without an image what is there of its description is kept. Identity is decided again.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
 import struct
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
+from typing import NamedTuple
 
 from vlkng_ros.errors import MemoryDamagedError, MemoryNotFoundError, NotAMemoryError, VlkngError
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.database import wal_of
 from vlkng_ros.memory.images import ImageFolder
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
+from vlkng_ros.memory.rebuilding import rebuild
 from vlkng_ros.memory.schema import APPLICATION_ID
 from vlkng_ros.memory.writer import MemoryWriter
 from vlkng_ros.types import Capture, Keyframe, Perception, PerceptionState, RelationMention
@@ -30,6 +33,8 @@ _BROKEN = (sqlite3.Error, UnicodeDecodeError, struct.error, ValueError, LookupEr
 """What reading bytes that are no longer what they were can end in."""
 _MOST_LOOKED_FOR = 100_000_000
 """Keyframes looked up at most where nothing says how many there were."""
+_StoredSpan = tuple[str, list[int], str]
+"""Kind, keyframes, summary."""
 
 
 @dataclass(slots=True)
@@ -43,6 +48,8 @@ class Salvaged:
     lost_keyframes: int = 0
     """Of the ids that were given; some of them may have been forgotten before."""
     lost_descriptions: int = 0
+    shortened: int = 0
+    """Of the descriptions: those with observations or sentences missing."""
 
 
 def check_salvageable(source: Path) -> None:
@@ -53,12 +60,9 @@ def check_salvageable(source: Path) -> None:
         NotAMemoryError: it is something else.
         MemoryDamagedError: nothing of it can be read.
     """
-    with _readable(source) as file, closing(_opened(file)) as connection:
-        found = _Damaged(connection, source)
+    with _found_in(source) as found:
         if all(found.keyframe(number) is None for number in range(1, found.last_keyframe() + 1)):
-            raise MemoryDamagedError(
-                f"{source}: no keyframe of it can be read; `sqlite3 {source} .recover` may find rows that lead nowhere"
-            )
+            raise MemoryDamagedError(f"{source}: no keyframe of it can be read, on any page")
 
 
 def salvage(source: Path, writer: MemoryWriter, advance: Callable[[int, int], object] = lambda _, __: None) -> Salvaged:
@@ -74,10 +78,10 @@ def salvage(source: Path, writer: MemoryWriter, advance: Callable[[int, int], ob
         NotAMemoryError: it is something else.
         StorageFullError: the new memory cannot be written.
     """
-    with _readable(source) as file, closing(_opened(file)) as connection:
-        found = _Damaged(connection, source)
+    with _found_in(source) as found:
         last = found.last_keyframe()
         done, session = Salvaged(), 0
+        new_ids: dict[int, int] = {}
         for number in range(1, last + 1):
             keyframe = found.keyframe(number)
             if keyframe is None:
@@ -87,12 +91,15 @@ def salvage(source: Path, writer: MemoryWriter, advance: Callable[[int, int], ob
                     frame_id = keyframe.base_pose.frame_id
                     writer.start_session(robot=keyframe.robot, map_id=keyframe.map_id, frame_id=frame_id)
                     session = keyframe.session_id
-                _bring_over(keyframe, found, writer, done)
+                new_ids[number] = _bring_over(keyframe, found, writer, done)
             advance(number, last)
+        for kind, ids, summary in found.spans():
+            if all(number in new_ids for number in ids):
+                writer.add_span(kind, [new_ids[number] for number in ids], summary)
         return done
 
 
-def _bring_over(keyframe: Keyframe, found: _Damaged, writer: MemoryWriter, done: Salvaged) -> None:
+def _bring_over(keyframe: Keyframe, found: _Damaged, writer: MemoryWriter, done: Salvaged) -> int:
     jpeg = found.images.read(keyframe.keyframe_id)
     made = writer.add_keyframe(
         Capture(
@@ -108,25 +115,32 @@ def _bring_over(keyframe: Keyframe, found: _Damaged, writer: MemoryWriter, done:
     done.keyframes += 1
     done.images += jpeg is not None
     if keyframe.perception is not PerceptionState.DONE:
-        return
-    perception = found.perception(keyframe.keyframe_id)
-    if perception is None:
+        return made.keyframe_id
+    description = found.description(keyframe.keyframe_id)
+    if description is None or (jpeg is not None and not description.whole):
         done.lost_descriptions += 1
-        return
-    writer.add_perception(made.keyframe_id, perception)
+        return made.keyframe_id
+    writer.add_perception(made.keyframe_id, description.perception)
     writer.associate(made.keyframe_id)
     done.described += 1
-    done.observations += len(perception.detections)
+    done.shortened += not description.whole
+    done.observations += len(description.perception.detections)
+    return made.keyframe_id
 
 
-class _Damaged:
+class _Description(NamedTuple):
+    perception: Perception
+    whole: bool
+    """Whether nothing of it is missing, as far as that can be known."""
+
+
+class _Source:
     """Reads one thing at a time; None where it cannot be read."""
 
-    def __init__(self, connection: sqlite3.Connection, source: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._catalogs = Catalogs(connection)
         self._rows = KeyframeRows(connection, self._catalogs)
-        self.images = ImageFolder(source)
 
     def last_keyframe(self) -> int:
         """The highest id that was given, as far as anything says so; 0 where nothing does."""
@@ -146,31 +160,94 @@ class _Damaged:
         except _BROKEN:
             return None
 
-    def perception(self, number: int) -> Perception | None:
-        """The description of a keyframe, whole."""
+    def description(self, number: int) -> _Description | None:
+        """What a keyframe shows, so far as it is there."""
         try:
             caption = self._rows.keyframes([number])[0].caption
             observations = self._rows.observations(number)
             query = "SELECT observations, backend, model, visual_encoder FROM keyframe WHERE id = ?"
             count, *names = self._connection.execute(query, (number,)).fetchone()
-            if count != len(observations):
+            query = "SELECT IFNULL(MAX(ordinal) + 1, 0), COUNT(text.id) FROM keyframe_text kt LEFT JOIN text "
+            query += "ON text.id = kt.text WHERE kt.keyframe = ?"
+            sentences, there = self._connection.execute(query, (number,)).fetchone()
+            if count and not observations and not caption:
                 return None
             place = {one.observation_id: i for i, one in enumerate(observations)}
             query = "SELECT subject, predicate, object FROM relation_fact WHERE keyframe = ? ORDER BY 1, 2, 3"
             relations = tuple(
                 RelationMention(place[subject], self._catalogs.term(predicate), place[object_])
                 for subject, predicate, object_ in self._connection.execute(query, (number,))
+                if subject in place and object_ in place
             )
             backend, model, encoder = (self._catalogs.term(name) for name in names)
             detections = tuple(one.detection for one in observations)
-            return Perception(caption, detections, relations, backend, model, visual_encoder=encoder)
+            perception = Perception(caption, detections, relations, backend, model, visual_encoder=encoder)
+            return _Description(perception, count == len(observations) and sentences == there)
         except _BROKEN:
             return None
 
+    def spans(self) -> dict[int, _StoredSpan]:
+        """Stretches with their summaries, by id, up to the first that cannot be read."""
+        found = {}
+        try:
+            for number, kind, ids, summary in self._connection.execute("SELECT id, kind, keyframes, summary FROM span"):
+                found[int(number)] = (str(kind), [int(one) for one in json.loads(ids)], str(summary))
+        except _BROKEN:
+            pass
+        return found
+
+
+class _Damaged:
+    """What SQLite can read of a file, and, from the first thing on that it cannot, what is on single pages."""
+
+    def __init__(self, source: Path, copy: Path, folder: Path, open_files: ExitStack) -> None:
+        self.images = ImageFolder(source)
+        self._copy, self._folder, self._open_files = copy, folder, open_files
+        self._sources = [self._opened(copy)]
+        self._scanned = False
+
+    def _opened(self, file: Path) -> _Source:
+        connection = sqlite3.connect(file, isolation_level=None)
+        self._open_files.callback(connection.close)
+        return _Source(connection)
+
+    def _all(self) -> Iterator[_Source]:
+        yield self._sources[0]
+        if not self._scanned:
+            self._scanned = True
+            if rebuild(self._copy, self._folder / "rebuilt.db"):
+                self._sources.append(self._opened(self._folder / "rebuilt.db"))
+        yield from self._sources[1:]
+
+    def last_keyframe(self) -> int:
+        """The highest id that was given, as far as anything says so."""
+        return self._sources[0].last_keyframe() or max(source.last_keyframe() for source in self._all())
+
+    def keyframe(self, number: int) -> Keyframe | None:
+        """See ``_Source``."""
+        return next((found for source in self._all() if (found := source.keyframe(number)) is not None), None)
+
+    def description(self, number: int) -> _Description | None:
+        """The first that is whole, else the first."""
+        best: _Description | None = None
+        for source in self._all():
+            found = source.description(number)
+            if found is not None and found.whole:
+                return found
+            best = best or found
+        return best
+
+    def spans(self) -> list[_StoredSpan]:
+        """All that are found, in the order of their ids."""
+        found: dict[int, _StoredSpan] = {}
+        for source in self._all() if self._scanned else self._sources:
+            found = {**source.spans(), **found}
+        return [found[number] for number in sorted(found)]
+
 
 @contextmanager
-def _readable(source: Path) -> Iterator[Path]:
-    """The file, or, where its end is missing, a copy filled up with zeros: SQLite opens none shorter than it says."""
+def _found_in(source: Path) -> Iterator[_Damaged]:
+    """Opens a copy, filled up with zeros where its end is missing: SQLite opens none shorter than it says."""
     try:
         with open(source, "rb") as file:
             header = file.read(100)
@@ -179,22 +256,19 @@ def _readable(source: Path) -> Iterator[Path]:
         raise MemoryNotFoundError(f"{source}: there is no such file") from None
     except IsADirectoryError:
         raise NotAMemoryError(f"{source}: is a folder; name the database file in it") from None
-    if len(header) < 100 or int.from_bytes(header[68:72], "big") != APPLICATION_ID:
-        raise NotAMemoryError(f"{source}: not a memory of vlkng_ros; it is left as it is")
-    whole = int.from_bytes(header[28:32], "big") * (int.from_bytes(header[16:18], "big") or 65536)
-    log = wal_of(source)
-    if size >= whole or (log.exists() and log.stat().st_size):
-        yield source
-        return
-    with tempfile.TemporaryDirectory(prefix="vlkng-salvage-") as folder:
-        copy = Path(folder) / "filled.db"
+    ours = int.from_bytes(header[68:72], "big") == APPLICATION_ID
+    with tempfile.TemporaryDirectory(prefix="vlkng-salvage-") as folder, ExitStack() as open_files:
+        copy = Path(folder) / "copy.db"
+        if not ours and not rebuild(source, Path(folder) / "asked.db"):
+            raise NotAMemoryError(f"{source}: not a memory of vlkng_ros; it is left as it is")
         shutil.copyfile(source, copy)
-        os.truncate(copy, whole)
-        yield copy
-
-
-def _opened(file: Path) -> sqlite3.Connection:
-    """Read-only, with the log where there is one, else as unchanging."""
-    log = wal_of(file)
-    options = "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
-    return sqlite3.connect(f"file:{quote(str(file.absolute()))}?{options}", uri=True, isolation_level=None)
+        log = wal_of(source)
+        if log.exists() and log.stat().st_size:
+            shutil.copyfile(log, wal_of(copy))
+            with suppress(*_BROKEN), closing(sqlite3.connect(copy)) as connection:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            size = max(size, copy.stat().st_size)
+        whole = int.from_bytes(header[28:32], "big") * (int.from_bytes(header[16:18], "big") or 65_536)
+        if ours and size < whole:
+            os.truncate(copy, whole)
+        yield _Damaged(source, copy, Path(folder), open_files)

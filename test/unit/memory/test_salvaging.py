@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import random
 import shutil
+import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from conftest import ram_folder
 from remembered_drives import SECOND, Frame, remember
 
 from vlkng_ros.cli import main
@@ -20,7 +23,7 @@ JPEG = b"\xff\xd8picture\xff\xd9"
 PAGE, COUNT = 4096, 120
 
 
-def frames(count: int) -> list[Frame]:
+def frames(count: int, jpeg: bytes | None = JPEG) -> list[Frame]:
     found = (Detection("cup", (100.0, 200.0, 160.0, 260.0), 0.9, "a red cup"), Detection("table"))
     return [
         Frame(
@@ -28,7 +31,7 @@ def frames(count: int) -> list[Frame]:
             i / 2,
             0.0,
             Perception(f"Caption {i}. A cup on a table.", found, (RelationMention(0, "on", 1),), "test", "none"),
-            jpeg=JPEG,
+            jpeg=jpeg,
         )
         for i in range(count)
     ]
@@ -48,7 +51,7 @@ def brought_over(source: Path, target: Path) -> Salvaged:
 
 def test_of_a_whole_memory_everything_is_brought_over(written, path):
     new = path.with_name("new.db")
-    assert brought_over(written, new) == Salvaged(COUNT, COUNT, 2 * COUNT, COUNT, 0, 0)
+    assert brought_over(written, new) == Salvaged(COUNT, COUNT, 2 * COUNT, COUNT, 0, 0, 0)
     with MemoryReader.open(written) as before, MemoryReader.open(new) as after:
         assert after.frames().position_m.tolist() == before.frames().position_m.tolist()
         for number in (1, 77, COUNT):
@@ -90,8 +93,78 @@ def test_a_memory_whose_end_is_missing_is_looked_into_up_to_there(written, path)
     assert found.keyframes > COUNT / 2
     assert found.keyframes + found.lost_keyframes == COUNT
     written.write_bytes(whole[: 20 * PAGE])
-    with pytest.raises(MemoryDamagedError, match="no keyframe of it can be read"):
+    with pytest.raises(MemoryDamagedError, match="no keyframe of it can be read, on any page"):
         check_salvageable(written)
+
+
+def check_true(path: Path, whole: bool) -> None:
+    """What was brought over is what was seen, and nothing else."""
+    with MemoryReader.open(path) as reader:
+        for keyframe in reader.keyframes(reader.frames().ids.tolist()):
+            second = keyframe.stamp_ns // SECOND
+            assert keyframe.base_pose.position_m == (second / 2, 0.0, 0.0)
+            sentences = [f"Caption {second}.", "A cup on a table."]
+            assert set(keyframe.caption.replace(". A", ".|A").split("|")) <= {"", *sentences}
+            found = [o.detection for o in reader.observations(keyframe.keyframe_id)]
+            assert all(one in expected() for one in found)
+            if whole:
+                assert (keyframe.caption, found) == (" ".join(sentences), expected())
+
+
+def expected() -> list[Detection]:
+    return list(frames(1)[0].perception.detections)
+
+
+LOST = {
+    "the header": lambda whole, roots: bytes(PAGE) + whole[PAGE:],
+    "every root page": lambda whole, roots: bytes(
+        b"".join(bytes(PAGE) if n + 1 in roots else whole[n * PAGE : (n + 1) * PAGE] for n in range(len(whole) // PAGE))
+    ),
+    "the last third": lambda whole, roots: whole[: len(whole) * 2 // 3],
+    "the first half": lambda whole, roots: bytes(len(whole) // 2) + whole[len(whole) // 2 :],
+}
+
+
+@pytest.fixture(scope="module")
+def stored() -> Iterator[tuple[bytes, set[int]]]:
+    """A memory's file, and the numbers of its trees' root pages."""
+    folder = ram_folder()
+    path = folder / "memory.db"
+    with MemoryWriter.open(path, encoder=None) as writer:
+        writer.start_session(robot="robot", map_id="house", frame_id="map")
+        for item in frames(400, jpeg=None):
+            writer.add_perception(writer.add_keyframe(item.capture()).keyframe_id, item.perception)
+        writer.add_span("chunk", [1, 2, 3], "A cup, again and again.")
+    connection = sqlite3.connect(path)
+    trees = ("keyframe", "observation", "text", "keyframe_text", "relation_fact")
+    query = f"SELECT rootpage FROM sqlite_master WHERE name IN ({','.join('?' * len(trees))})"
+    roots = {row[0] for row in connection.execute(query, trees)}
+    connection.close()
+    yield path.read_bytes(), roots
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_what_is_on_whole_pages_is_found_wherever_the_way_to_it_is_lost(stored, path, lost):
+    path.write_bytes(LOST[lost](*stored))
+    check_salvageable(path)
+    new = path.with_name("new.db")
+    with MemoryWriter.open(new, encoder=None) as writer:
+        found = salvage(path, writer)
+    if lost == "the last third":
+        assert 0 < found.keyframes < 400
+    elif lost == "the first half":
+        # Names of models and relations were in it, and what drives and maps were called.
+        assert found.keyframes > 200
+        assert found.described == found.keyframes
+        with MemoryReader.open(new) as reader:
+            assert {s.map_id for s in reader.stats().sessions} == {"lost-session-1"}
+    else:
+        assert (found.keyframes, found.lost_keyframes, found.lost_descriptions) == (400, 0, 0)
+        assert found.shortened < 5
+        with MemoryReader.open(new) as reader:
+            assert [s.summary for s in reader.spans("chunk") if s.span_id] == ["A cup, again and again."]
+    check_true(new, whole=found.described > 0 and found.shortened == 0)
 
 
 def test_the_command_says_what_was_saved_and_makes_nothing_of_what_is_no_memory(written, path, capsys):
