@@ -50,7 +50,11 @@ def run_process():
 
     yield run
     for process in reversed(running):
-        process.stop()
+        try:
+            process.stop()
+        finally:
+            # Of a test that failed, pytest shows it.
+            print(process.log)
 
 
 @pytest.fixture
