@@ -33,7 +33,7 @@ PLACE_NOUN = r"(?:place|places|location|position|spot|room|area|part|coordinates
 WHERE = re.compile(
     rf"^(?:(?:from |to |near )?where(?:abouts)?(?:'s|s)?|(?:in|at|to|on) (?:what|which) {PLACE_NOUN}"
     rf"|what (?:is|was|are|were) the (?:location|position|coordinates?|place) (?:of|where|in which|at which)"
-    rf"|(?:what|which) (?:location|position|place|spot))\b\s*"
+    rf"|which way(?= (?:is|are|to)\b)(?: to)?|(?:what|which) (?:location|position|place|spot))\b\s*"
 )
 REQUEST = re.compile(
     r"^(?:(?:can|could|would|will|may) (?:you|u|we|i) (?:please |kindly )?|please |i (?:want|need|would like|"
@@ -44,6 +44,7 @@ REQUEST = re.compile(
     r"(?: back| over| out| there)?(?: the way)? (?:to|towards?|into|at|(?=somewhere|someplace|anywhere))"
     r"|(?:go|drive|navigate|return|head|move|come|travel|get|walk|roll)(?: back| over| again)? (?:to|towards?|"
     r"into|(?=somewhere|someplace|anywhere))"
+    r"|how (?:do|can|could|should|would) (?:i|we|you|one) (?:get|go|come|find the way|find my way) (?:to|into|back to)"
     r"|show (?:me|us)(?: the way to)?|find(?: me| us)?|locate|look for|search for|fetch(?: me)?|get (?:me|us)|"
     r"help me find)\b\s*"
 )
@@ -242,6 +243,11 @@ FAR = re.compile(
 ITSELF = re.compile(r"^(?P<asks>where(?: (?:is|are|was|were))?|when(?: (?:did you|have you) (?:last )?(?:see|seen))?) "
                     r"(?:it|they|them|that|those|he|him|she|her)$")  # fmt: skip
 """A question about what the words before the comma name."""
+GO_WHERE = re.compile(
+    r"^where(?: (?:is|are) (?:it|they|that|one)"
+    r"| (?:should|can|could|do|must) (?:i|we) (?:go|look|find (?:it|one|them|that)))?$"
+)
+"""A question about what the sentence before names."""
 WHICH_THING = re.compile(
     r"^(?:(?:what|which|who)(?:'s|s)?\b\s*(?:(?:is|are|was|were|did|do|have|had|could|can)\b\s*)?"
     rf"(?:{SUBJECT}\s+)?(?:(?:{ADVERB}|{SEEING}|happened|happening|going on)\b\s*)*"

@@ -33,7 +33,7 @@ cart or not: they support no more than the share of words that the memory ever h
 OTHER_COLOR = 0.5
 """What is left of that where the color that was asked for is not said: vectors hardly tell red from blue."""
 HEAD_WEIGHT = 1.5
-SIZE_WEIGHT = 0.3
+SIZE_WEIGHT = 0.15
 """What "big" weighs against a word that two people would agree on."""
 UNBOUND_LOSS = 0.6
 BOUND = 256

@@ -170,10 +170,12 @@ def _normalised(text: str) -> tuple[str, tuple[str, ...]]:
         raise QuestionError(f"the question {found}: ask something like 'Where is the fire extinguisher?'")
     quoted = tuple(" ".join(q.split()) for q in grammar.QUOTED.findall(lowered) if re.search(r"\w", q))
     asked = re.sub(r"[\"\[\]{}<>*#~|\\^_=]+", " ", lowered)
-    asked = re.sub(r"[?!.;,:\s]+$", "", " ".join(asked.split()))
+    asked = re.sub(r"[?!.;,:\s]+$", "", " ".join(asked.split()).replace(" - ", ", "))
     # a greeting or remark before the question itself: keep the sentence that asks
     parts = [part.strip() for part in re.split(r"(?<=[?!.])\s+(?=[a-z])", asked) if part.strip()]
     asking = [part for part in parts if _asks(part)]
+    if len(parts) > 1 and grammar.GO_WHERE.search(parts[-1]):
+        asking = [re.sub(r"^(?:is|are) there (?:any |some )?", "where is ", re.sub(r"[?!.]+$", "", parts[-2]))]
     chosen = asking[-1] if len(parts) > 1 and asking else asked
     before, comma, after = chosen.partition(", ")
     if comma and not _asks(_unwrapped(before)) and _asks(_unwrapped(after)):
