@@ -165,7 +165,7 @@ class Folded:
         if fact.map != self.map:
             # Coordinates of another map mean nothing here: the place is found anew in the map it was seen in last.
             self.map, self.place, self.presence = fact.map, PositionState.empty(), Presence.empty()
-        self.place = self.place.updated(fact.keyframe, fact.detection, fact.camera)
+        self.place = self.place.updated(fact.keyframe, fact.detection, fact.camera, missed=self.presence.missed_twice)
         self.presence = self.presence.seen(fact.camera, self.place)
 
     def stand_at(self, robot_m: Vec3) -> None:

@@ -4,8 +4,9 @@
 and packs into a few hundred bytes. Robot poses alone give the robot's place with a covariance that says so; boxes give
 a ``Track``, which counts as a place once it has seen enough parallax; depth readings are measurements of the same
 track. A box that contradicts the track starts a challenger, which takes over when further boxes agree with it, so that
-one wrong box changes nothing and a thing that was moved is found at its new place. A depth that a single box told is
-held provisionally, with the track before it to fall back on.
+one wrong box changes nothing and a thing that was moved is found at its new place; where it was missed at its old one,
+the first box elsewhere decides. A depth that a single box told is held provisionally, with the track before it to fall
+back on.
 """
 
 from __future__ import annotations
@@ -57,16 +58,25 @@ class PositionState(NamedTuple):
         """The state of an entity nobody has seen."""
         return cls(None, None, None, None, 0, 0, 0)
 
-    def updated(self, keyframe: Keyframe, detection: Detection, camera: CameraView | None = None) -> PositionState:
-        """The state after one more detection; ``camera`` saves recomputing ``camera_view(keyframe)``."""
+    def updated(
+        self, keyframe: Keyframe, detection: Detection, camera: CameraView | None = None, *, missed: bool = False
+    ) -> PositionState:
+        """The state after one more detection.
+
+        Args:
+            keyframe: what shows it.
+            detection: its box and depth.
+            camera: saves recomputing ``camera_view(keyframe)``.
+            missed: whether it was looked for at its place and not found, so that a box elsewhere tells that it moved.
+        """
         # Made whole, here and below: half a million of these are made after a loop closure, and _replace is slow.
         robot_m, detections = keyframe.base_pose.position_m, self.detections + 1
         seen = PositionState(robot_m, self.track, self.challenger, self.fallback, self.standing, self.moves, detections)
         camera = camera or camera_view(keyframe)
         bearing = bearing_of(camera, detection) if camera is not None else None
-        return seen if bearing is None else seen._with_bearing(bearing)
+        return seen if bearing is None else seen._with_bearing(bearing, missed)
 
-    def _with_bearing(self, bearing: Bearing) -> PositionState:
+    def _with_bearing(self, bearing: Bearing, missed: bool) -> PositionState:
         if self.track is None:
             return self._replace(track=tracking.start(bearing))
         track = tracking.updated(self.track, bearing)
@@ -82,15 +92,18 @@ class PositionState(NamedTuple):
             fallback = self.fallback if _told_by_one_box(self.fallback, track) else None
             return self._replace(track=track, challenger=None, fallback=fallback, standing=0)
         challenger = tracking.updated(self.challenger, bearing) if self.challenger is not None else None
+        if missed:
+            return self._moved_to(challenger or tracking.start(bearing))
         if challenger is None:
             return self._replace(challenger=tracking.start(bearing), standing=1)
         needed = CHALLENGE_WON if is_place(challenger) else 2 * CHALLENGE_WON
         if self.standing + 1 < needed:
             return self._replace(challenger=challenger, standing=self.standing + 1)
-        moved = is_place(self.track)
-        return self._replace(
-            track=challenger, challenger=None, fallback=None, standing=0, moves=self.moves + int(moved)
-        )
+        return self._moved_to(challenger)
+
+    def _moved_to(self, track: Track) -> PositionState:
+        moves = self.moves + int(self.track is not None and is_place(self.track))
+        return self._replace(track=track, challenger=None, fallback=None, standing=0, moves=moves)
 
     @property
     def source(self) -> PositionSource:

@@ -42,6 +42,8 @@ TURNED_COSINE, TURNED_WORTH = math.cos(math.radians(15.0)), 0.5
 DETECTION_RATE_BOUNDS = (0.3, 0.8)
 GONE_EVIDENCE = 4.5
 """Sum of ``-log P(missed although present)`` at which a thing is gone: 3 absences of a thing seen 4 times in 5."""
+MISSED_TWICE = 2.0
+"""The same from which on it was missed more than once."""
 MIN_ABSENCES = 3
 _VERSION = 3
 _HEAD = struct.Struct("<BBiiiqd3d3d3d")
@@ -153,6 +155,11 @@ class Presence(NamedTuple):
     def gone(self) -> bool:
         """Whether it was missed often enough where it should have been seen."""
         return self.absences >= MIN_ABSENCES and self.evidence >= GONE_EVIDENCE
+
+    @property
+    def missed_twice(self) -> bool:
+        """Whether it was missed more than once since it was last seen: once is the detector's doing as often as not."""
+        return self.evidence > MISSED_TWICE
 
     def to_bytes(self) -> bytes:
         """A compact, exact and versioned form (at most 304 bytes)."""

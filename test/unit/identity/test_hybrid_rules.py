@@ -126,6 +126,16 @@ def test_a_thing_whose_distance_is_not_known_is_missed_from_where_it_was_seen_an
     assert states == [EntityState.GONE, EntityState.PRESENT]
 
 
+def test_one_look_at_its_new_place_tells_that_a_missed_thing_moved() -> None:
+    pushed = Thing("chair", (4.0, 2.4, 0.6))
+    looks = [*looking_from(PASSING, CHAIR), *looking_from(PASSING[:6]), *looking_from([standing(0.0, 1.5)], pushed)]
+    with remembered(looks, HybridAssociator(), every_s=10.0) as (reader, names):
+        assert names[-1] == ["chair_1"]
+        chair = entity_of(reader, "chair_1")
+        assert chair.state is EntityState.MOVED
+        assert chair.position.source is PositionSource.ROBOT
+
+
 def test_a_thing_that_was_missed_once_is_not_what_is_seen_elsewhere() -> None:
     elsewhere = Thing("chair", (4.0, 12.0, 0.6))
     other_room = along((0.0, 11.0), (0.0, 13.0), 0.0, 8)

@@ -37,7 +37,7 @@ from vlkng_ros.memory.association.likelihood import (
 from vlkng_ros.memory.association.proximity import ProximityAssociator
 from vlkng_ros.memory.association.untaken import Untaken
 from vlkng_ros.memory.bearing import Bearing, CameraView, bearing_of, camera_view
-from vlkng_ros.memory.visibility import expected, in_image
+from vlkng_ros.memory.visibility import Presence, expected, in_image
 from vlkng_ros.types import NS_PER_S, BoxPx, Float64Array, Keyframe, Observation
 
 RADIUS_M = 10.0
@@ -58,9 +58,6 @@ LONG_AGO_S = 600.0
 """Not having seen a thing for longer makes it no likelier that it was carried here."""
 MOVED_DOUBT = 0.3
 """Odds of all other candidates together against the best one, above which it is not believed."""
-MISSED_TWICE = 2.0
-"""Evidence of a thing's absence, in units of ``Presence.evidence``, below which it was missed once at most: that is the
-detector's doing as often as not."""
 MISFIT, MISFIT_POWER, MAX_MISFIT = 0.8, 8.0, 10.0
 """Mean squared normalised residual from which on boxes are doubted (it is 0.6 where calibration and poses are as good
 as stated), the power to which the excess is taken, since what misses by most was refused and is not in the mean, and
@@ -196,21 +193,21 @@ class HybridAssociator:
         around = list(view.near(camera.centre_m, CARRIED_M, keyframe.map_id)) if left else []
         for i in left:
             detection = observations[i].detection
-            candidates: list[tuple[float, float, EntityRecord]] = []
+            candidates: list[tuple[float, bool, EntityRecord]] = []
             for record in around:
                 seconds = (keyframe.stamp_ns - record.last_seen_ns) / NS_PER_S
                 if record.entity_id in taken or record.kind is not detection.kind or seconds <= 0:
                     continue
                 if view.label_similarity(detection.label, record.label) > self.cosine:
-                    evidence = _absence(record, camera, boxes, keyframe.stamp_ns)
-                    weight = evidence + math.log(min(seconds, LONG_AGO_S))
+                    presence = _presence(record, camera, boxes, keyframe.stamp_ns)
+                    weight = presence.evidence + math.log(min(seconds, LONG_AGO_S))
                     weight += appearance(detection.embedding, record.appearance)
-                    candidates.append((weight, evidence, record))
+                    candidates.append((weight, presence.missed_twice, record))
             if not candidates:
                 continue
-            best, evidence, record = max(candidates, key=lambda candidate: candidate[0])
+            best, missed, record = max(candidates, key=lambda candidate: candidate[0])
             others = sum(math.exp(weight - best) for weight, _, _ in candidates) - 1.0 + math.exp(novelty - best)
-            if evidence > MISSED_TWICE and others <= MOVED_DOUBT:
+            if missed and others <= MOVED_DOUBT:
                 decided[i] = record
                 taken.add(record.entity_id)
 
@@ -237,12 +234,11 @@ def match(scores: Float64Array) -> list[int]:
     return chosen
 
 
-def _absence(record: EntityRecord, camera: CameraView, boxes: Sequence[BoxPx], stamp_ns: int) -> float:
-    """How strongly it is missed at its place, this keyframe included."""
-    presence = record.presence
-    if expected(presence, record.place, camera, boxes):
-        presence = presence.missed(camera, stamp_ns)
-    return presence.evidence
+def _presence(record: EntityRecord, camera: CameraView, boxes: Sequence[BoxPx], stamp_ns: int) -> Presence:
+    """How it is missed at its place, this keyframe included."""
+    if expected(record.presence, record.place, camera, boxes):
+        return record.presence.missed(camera, stamp_ns)
+    return record.presence
 
 
 def _known_view(record: EntityRecord, camera: CameraView, stamp_ns: int) -> bool:
