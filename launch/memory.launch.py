@@ -25,8 +25,10 @@ ARGUMENTS = (
     ("query", "true", "start query_node"),
     ("image", "image", "camera topic; compressed images are taken from this name with /compressed"),
     ("camera_info", "camera_info", "intrinsics of that camera"),
+    ("depth", "depth", "depth images aligned to the camera's, with camera.depth: true in the parameter file"),
     ("pose", "pose", "pose in the map: SLAM Toolbox's /pose, AMCL's /amcl_pose, or what pose.type says"),
     ("odom", "odom", "odometry, which carries the pose forward between its messages"),
+    ("graph", "slam_toolbox/graph_visualization", "SLAM Toolbox's pose graph, which moves when a loop is closed"),
     ("tf", "/tf", "transforms; a robot in a namespace has them at /NAME/tf"),
     ("tf_static", "/tf_static", "transforms that stay, likewise"),
     ("action", "", "NavigateToPose action; empty: navigation.action of the parameter file"),
@@ -51,9 +53,10 @@ def make_nodes(context):
             both[parameter] = value[argument]
     builder = {"perception.backend": value["backend"]} if value["backend"] else {}
     query = {"navigation.action": value["action"]} if value["action"] else {}
-    topics = [(name, value[name]) for name in ("image", "camera_info", "pose", "odom")]
+    topics = [(name, value[name]) for name in ("image", "camera_info", "depth", "pose", "odom")]
     topics += [
         ("image/compressed", f"{value['image']}/compressed"),
+        ("slam_toolbox/graph_visualization", value["graph"]),
         ("/tf", value["tf"]),
         ("/tf_static", value["tf_static"]),
     ]

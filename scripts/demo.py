@@ -26,6 +26,7 @@ from typing import Any
 
 from demo_processes import ROOT, ProcessDiedError, Processes
 
+from vlkng_ros.config import GalleryConfig, parameters_of
 from vlkng_ros.errors import VlkngError
 from vlkng_ros.gallery.camera import GalleryCamera
 from vlkng_ros.gallery.demo_world import demo_drive, demo_world
@@ -51,9 +52,17 @@ GOOD_GOAL_M = 1.0
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """The arguments of the command line."""
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__.splitlines()[0])
-    parser.add_argument("--speed", type=float, default=2.5, help="most simulated seconds in a real one (default: 2.5)")
+    parser.add_argument("--speed", type=_speed, default=2.5, help="most simulated seconds in a real one (default: 2.5)")
     parser.add_argument("--output", type=Path, default=ROOT / "demo_output", help="folder for what comes of it")
     return parser.parse_args(argv)
+
+
+def _speed(text: str) -> float:
+    known = parameters_of(GalleryConfig)["speed"]
+    try:
+        return float(known.check(float(text)))
+    except (ValueError, VlkngError) as error:
+        raise argparse.ArgumentTypeError(f"'{text}': {error}") from None
 
 
 class Teller:
@@ -173,7 +182,10 @@ class Demo:
                 client.wait_for_services(60.0)
                 self._watch_tour(client)
                 self._wait_for_perception(client)
-                return [self._ask(client, *question) for question in QUESTIONS]
+                answers = [self._ask(client, *question) for question in QUESTIONS]
+                # What it saw on the way to an answer is remembered too.
+                self._wait_for_perception(client)
+                return answers
 
     # ------------------------------------------------------------------------------------------ the tour
 
@@ -368,7 +380,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         demo.prepare()
         entries = demo.run()
-    except (VlkngError, ProcessDiedError, WaitedTooLongError, RuntimeError) as error:
+    except (VlkngError, OSError, ProcessDiedError, WaitedTooLongError, RuntimeError) as error:
         demo.teller.line()
         print(f"make demo: {error}\n  logs: {logs}", file=sys.stderr)
         return 1

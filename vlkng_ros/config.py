@@ -470,6 +470,10 @@ class BagPlayerConfig:
     )
 
 
+CONFIGURATIONS = (BuilderConfig, QueryConfig, GalleryRobotConfig, BagPlayerConfig)
+"""Those of the nodes."""
+
+
 def parameters_of(config: type[Any]) -> dict[str, Parameter]:
     """Every parameter of a configuration by its flat name, in order of declaration."""
     return {parameter.name: parameter for parameter in _walk(config, "")}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from vlkng_ros.types import Keyframe, Vec3
 PROMPTS = Path(__file__).parent / "prompts"
 REPAIRS = 1
 """Times that an unusable reply is asked for again."""
+FIRST_WORD_S = 120.0
+"""A server may have to load the model first."""
 NOTES_SHARE = 0.5
 """Of the budget of tokens, where a preset tells more than frames."""
 CITE_TIMES = 'In "answer" name the time of every event you rely on, as [DAYd HH:MM:SS]. '
@@ -48,6 +51,17 @@ def open_chat(config: RetrievalConfig) -> Chat:
 
         return LocalModel(config.model)
     return ChatClient(config.server_url, config.model, api_key_env=config.api_key_env, attempts=2)
+
+
+def answers(chat: Chat) -> None:
+    """Ask one word of a model, before work begins that is worth nothing without it.
+
+    Raises:
+        ModelError: it does not answer; the message says where and why.
+    """
+    # What it says does not matter.
+    with suppress(ModelOutputError):
+        chat.complete([{"role": "user", "content": "Hello"}], timeout_s=FIRST_WORD_S, temperature=0.0, max_tokens=1)
 
 
 @dataclass(frozen=True, slots=True)

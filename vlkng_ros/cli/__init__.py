@@ -12,6 +12,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from vlkng_ros import __version__
 from vlkng_ros.cli.terminal import visible
@@ -39,9 +40,7 @@ EXIT_BROKEN_PIPE = 141
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with every verb that is installed."""
-    parser = argparse.ArgumentParser(
-        prog="vlkng", description="A robot's memory of what it saw: build it, ask it, take it along."
-    )
+    parser = Parser(prog="vlkng", description="A robot's memory of what it saw: build it, ask it, take it along.")
     parser.add_argument("--version", action="version", version=f"vlkng {__version__}")
     parser.add_argument("--verbose", action="store_true", help="also print what is being done, to stderr")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -50,6 +49,16 @@ def build_parser() -> argparse.ArgumentParser:
         if importlib.util.find_spec(name) is not None:
             importlib.import_module(name).add_parser(subparsers)
     return parser
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, not lost below the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and where help is; exit status 2."""
+        if "unrecognized arguments" in message and ".db" in message:
+            message += " (a memory is named as --memory FILE)"
+        self.exit(2, visible(f"{self.prog}: {message}; see {self.prog} --help") + "\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -79,6 +88,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _abandon_stdout()
         return EXIT_BROKEN_PIPE
+    except OSError as error:
+        # A path of the caller's that cannot be read or written; whatever has no path is a fault of ours, and shows.
+        if not error.filename:
+            raise
+        print(visible(f"vlkng: {error.filename}: {error.strerror}"), file=sys.stderr)
+        return VlkngError.exit_code
 
 
 def _abandon_stdout() -> None:

@@ -30,7 +30,7 @@ def add_parser(subparsers: arguments.Parsers) -> None:
         help="ask a memory a question in plain language",
         description="Answer a question, or each line of a file, from a memory. Times are " + TIME_HELP + ".",
     )
-    parser.add_argument("question", nargs="?", help="the question; leave it out with --batch")
+    parser.add_argument("question", nargs="*", help="the question, in quotes or not; leave it out with --batch")
     arguments.add_memory(parser)
     parser.add_argument(
         "--as-of",
@@ -68,8 +68,7 @@ def add_parser(subparsers: arguments.Parsers) -> None:
     parser.add_argument(
         "--answerer",
         choices=known["answerer"].choices,
-        default=known["answerer"].default,
-        help=known["answerer"].doc,
+        help=f"{known['answerer'].doc} (default: {known['answerer'].default}, with --model: llm)",
     )
     parser.add_argument(
         "--server-url", default=known["server_url"].default, metavar="URL", help=known["server_url"].doc
@@ -91,10 +90,11 @@ def add_parser(subparsers: arguments.Parsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Ask, and print what comes back."""
-    if (args.question is None) == (args.batch is None):
+    if bool(args.question) == (args.batch is not None):
         raise QuestionError('ask one question ("Where is the cat?") or a file of them (--batch FILE.jsonl)')
     lines = list(read_batch(args.batch)) if args.batch is not None else []
-    if args.question is not None and not args.question.strip():
+    question = " ".join(args.question)
+    if args.batch is None and not question.strip():
         raise QuestionError("the question is empty: ask something like 'Where is the fire extinguisher?'")
     from vlkng_ros.answering import MemoryQuery
     from vlkng_ros.memory import MemoryReader, open_encoder
@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
             preset=args.preset,
             max_keyframes=args.max_keyframes,
             min_confidence=args.min_confidence,
-            answerer=args.answerer,
+            answerer=args.answerer or ("llm" if args.model else RetrievalConfig().answerer),
             server_url=args.server_url,
             model=args.model,
             visual_model=args.visual_model,
@@ -114,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
         memory = MemoryQuery(reader, encoder, config, visual=open_visual(config.visual_model))
         if args.batch is not None:
             return _ask_all(memory, lines, args)
-        answer = memory.ask(_question(args.question, args.since, args.as_of, args.position, args))
+        answer = memory.ask(_question(question, args.since, args.as_of, args.position, args))
         if args.json:
             print(as_json_text(as_json(None, answer, full=True), indent=2))
         else:

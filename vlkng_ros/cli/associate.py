@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,8 @@ def run(args: argparse.Namespace) -> int:
     config = read_parameters(BuilderConfig, args, named, node="builder_node")
     if args.llm and args.associator != "stoa":
         raise ConfigError(f"--llm {args.llm}: only stoa asks a language model, not {args.associator}")
+    if args.associator == "stoa" and not args.llm:
+        print("stoa without --llm: no model decides, so the view is what proximity makes of it", file=sys.stderr)
     associator = open_associator(config.association, args.associator)
     with MemoryReader.open(args.memory) as reader:
         keyframes = reader.stats().keyframes
@@ -81,12 +84,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _asking(args: argparse.Namespace, reader: MemoryReader, fall_back: Associator) -> Associator:
     """``stoa`` with the language model of ``--llm`` and the chunks of the memory."""
-    from vlkng_ros.answering.language_model import open_chat
+    from vlkng_ros.answering.language_model import answers, open_chat
     from vlkng_ros.memory.association.stoa import StoaAssociator
     from vlkng_ros.memory.association.stoa_chunks import Chunks
     from vlkng_ros.memory.association.stoa_model import StoaModel
 
     chat = open_chat(RetrievalConfig(model=args.llm, server_url=args.server_url))
+    # What the view was made without stays undecided, so a server that is not there is said before.
+    answers(chat)
     return StoaAssociator(StoaModel(chat, prompts=args.prompts), Chunks(reader).starting_at, fall_back)
 
 

@@ -122,5 +122,5 @@ def run_graph(args: argparse.Namespace) -> int:
                     labels = [detection.label for detection in frame.perception.detections]
                     identity.learn([entity.entity_id for entity in entities], labels)
             advance(1)
-    print(f"{args.memory}: {len(graph.keyframes)} keyframes from {args.file}, with its view '{graph.view}'")
+    print(f"{args.memory}: {len(graph.keyframes)} keyframes from {args.file}, without pictures; view '{graph.view}'")
     return 0

@@ -114,12 +114,13 @@ def _health(path: Path) -> str:
         try:
             connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?{options}", uri=True)
             try:
-                return str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+                found = " ".join(str(connection.execute("PRAGMA quick_check(1)").fetchone()[0]).split())
+                return found if found == "ok" else f"{found}; bring what can be read into a new one: vlkng salvage"
             finally:
                 connection.close()
         except (sqlite3.Error, UnicodeDecodeError) as error:
             found = str(error)
-            if "unable to open" not in found:
+            if "unable to open" not in found and "readonly" not in found:
                 break
     return found
 

@@ -173,9 +173,11 @@ class Selector:
             return []
         views: dict[str, int] = dict(self._connection.execute("SELECT name, id FROM view ORDER BY id"))
         view = next(iter(views)) if selection.view is None and len(views) == 1 else selection.view
-        if view is None or view not in views:
-            known = ", ".join(views) or "none"
-            raise NotInMemoryError(f"forget: view '{view or ''}' is not in this memory; it has {known}")
+        known = ", ".join(views) or "none"
+        if view is None:
+            raise NotInMemoryError(f"forget: name the view that {', '.join(selection.entity_ids)} is of: {known}")
+        if view not in views:
+            raise NotInMemoryError(f"forget: view '{view}' is not in this memory; it has {known}")
         keys = []
         for entity_id in selection.entity_ids:
             key = self._entities.key_of(views[view], entity_id)

@@ -16,7 +16,7 @@ from rcl_interfaces.msg import (
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
-from vlkng_ros.config import Parameter, from_values, parameters_of
+from vlkng_ros.config import CONFIGURATIONS, Parameter, from_values, parameters_of
 from vlkng_ros.errors import ConfigError
 
 ConfigT = TypeVar("ConfigT")
@@ -82,11 +82,15 @@ class NodeParameters(Generic[ConfigT]):
         self._warn_of_misspelt(node)
 
     def _warn_of_misspelt(self, node: Node) -> None:
+        # A file may be written for both nodes, and what is of the other's is no mistake.
+        known = {name for kind in CONFIGURATIONS for name in parameters_of(kind)}
         # rclpy ignores what is not declared, and offers what was given at the start under this name alone.
         for name in getattr(node, "_parameter_overrides", {}):
-            near = difflib.get_close_matches(name, self._known, n=1, cutoff=0.8)
-            if name not in self._known and near and not node.has_parameter(name):
-                node.get_logger().warning(f"unknown parameter '{name}' has no effect; did you mean {near[0]}?")
+            if name in known or node.has_parameter(name) or name.startswith("qos_overrides."):
+                continue
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            node.get_logger().warning(f"unknown parameter '{name}' has no effect{hint}")
 
     def _check(self, parameters: list[RosParameter]) -> SetParametersResult:
         changed = {}

@@ -172,13 +172,13 @@ class QueryNode(ManagedNode):
             max_keyframes=limit_of(request.max_keyframes, retrieval.max_keyframes),
         )
 
-    def _asker(self, message: PoseStamped) -> Pose | None:
+    def _asker(self, message: PoseStamped, field: str = "asker") -> Pose | None:
         map_frame = self.config.robot.map_frame
         frame_id = message.header.frame_id.strip("/")
         if not frame_id:
             return self._where()
         if frame_id != map_frame:
-            raise InvalidInputError(f"asker is in frame '{frame_id}'; give it in '{map_frame}', or leave it empty")
+            raise InvalidInputError(f"{field} is in frame '{frame_id}'; give it in '{map_frame}', or leave it empty")
         return pose_from(message)
 
     async def _drive(self, answer: Answer, response: Ask.Response) -> None:

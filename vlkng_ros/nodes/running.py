@@ -66,7 +66,11 @@ def run_node(make: Callable[[], RunnableNode], arguments: Sequence[str] | None =
     Returns:
         The process's exit status: 2 where the node could not be made.
     """
-    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    except RuntimeError as error:  # such as a parameter file that is not there; rcl adds where in its source it noticed
+        print(f"the ROS arguments cannot be used: {str(error).partition(', at ')[0]}", file=sys.stderr)
+        return VlkngError.exit_code
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())

@@ -24,14 +24,15 @@ class SearchServices:
     Args:
         requests: takes requests and runs jobs on the memory.
         config: read anew for each request.
-        asker: the pose that a message means; an empty frame is the robot's own, None where that is not known.
+        asker: the pose that a message means, and the field that it came in; an empty frame is the robot's own, None
+            where that is not known.
     """
 
     def __init__(
         self,
         requests: Requests,
         config: Callable[[], QueryConfig],
-        asker: Callable[[PoseStamped], Pose | None],
+        asker: Callable[[PoseStamped, str], Pose | None],
     ) -> None:
         self._requests = requests
         self._config = config
@@ -87,7 +88,7 @@ class SearchServices:
         stamped = PoseStamped(header=message.header)
         stamped.pose.position = message.point
         stamped.pose.orientation.w = 1.0
-        place = self._asker(stamped)
+        place = self._asker(stamped, "position")
         if place is None:
             raise InvalidInputError(
                 "position has no frame_id, which means the robot's own place, and that is not known yet; "

@@ -92,6 +92,28 @@ def test_an_error_of_ours_is_one_line_and_2(
     assert capsys.readouterr() == ("", "vlkng: no such thing: look there\n")
 
 
+def test_a_path_of_the_callers_that_cannot_be_used_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    with_verb(monkeypatch, lambda args: (tmp_path / "file" / "folder").mkdir() or 0)
+    assert cli.main(["go"]) == 2
+    assert capsys.readouterr().err == f"vlkng: {tmp_path / 'file' / 'folder'}: Not a directory\n"
+
+
+def test_a_wrong_option_is_one_line_that_says_where_help_is(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, said in (
+        (["ask", "--presett", "x"], "vlkng: unrecognized arguments: --presett; see vlkng --help"),
+        (["inspect", "m.db"], "vlkng: unrecognized arguments: m.db (a memory is named as --memory FILE); see"),
+        (["replay", "bag", "--remap", "foo"], "'foo' is no remapping; give it as /camera/image_raw:=/image"),
+    ):
+        with pytest.raises(SystemExit):
+            cli.main(arguments)
+        shown = capsys.readouterr().err
+        assert said in shown
+        assert shown.count("\n") == 1
+
+
 def test_ctrl_c_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def run(args: argparse.Namespace) -> int:
         raise KeyboardInterrupt

@@ -191,6 +191,24 @@ def test_an_associator_that_is_not_known_is_refused(db: Path, capsys: pytest.Cap
     assert db.read_bytes() == before
 
 
+def test_a_model_that_is_not_there_is_said_before_a_view_is_made_without_it(
+    db: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = db.read_bytes()
+    nobody = ["--llm", "x", "--server-url", "http://127.0.0.1:9/v1", "--text-encoder", "none"]
+    assert run("associate", "--memory", db, "--with", "stoa", *nobody) == 2
+    assert "http://127.0.0.1:9/v1" in capsys.readouterr().err
+    assert db.read_bytes() == before
+    assert run("associate", "--memory", db, "--with", "stoa", "--text-encoder", "none") == 0
+    assert "no model decides" in capsys.readouterr().err
+
+
+def test_a_thing_of_one_of_several_views_needs_the_view(db: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("associate", "--memory", db, "--with", "hybrid", "--text-encoder", "none") == 0
+    assert run("forget", "--memory", db, "--entity", "cat_1", "--yes") == 2
+    assert "name the view that cat_1 is of: proximity, hybrid" in capsys.readouterr().err
+
+
 # ---------------------------------------------------------------------------------------------- export
 
 

@@ -70,12 +70,12 @@ def test_openeqa_is_described_asked_and_marked(
     recorded.write_text("".join(json.dumps(line) + "\n" for line in said))
     out = tmp_path / "out"
     with running_server() as server:
-        server.will(say("Your mark: 5"), say('{"mark": 2}'))
+        server.will(say("Hello!"), say("Your mark: 5"), say('{"mark": 2}'))
         command = ["eval", "openeqa", str(openeqa), "--out", str(out), "--text-encoder", "none", "--judge", "tiny",
                    "--judge-url", server.url, "--set", "perception.backend=recorded",
                    "--set", f"perception.recording={recorded}"]  # fmt: skip
         assert main(command) == 0
-        asked = str(server.requests[0]["messages"][0]["content"])
+        asked = str(server.requests[1]["messages"][0]["content"])
     assert "Question: What color is the sofa?\nRight answer: Red\n" in asked
     assert "| llm_match | 62.5 |" in capsys.readouterr().out
     found = figures_of(out)
