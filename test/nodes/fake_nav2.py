@@ -52,7 +52,7 @@ class FakeNav2(Node):
             self.goals.append(goal)
             self.changed.notify_all()
         if self._behaviour(goal) == DEAF:
-            self._go_on.wait(timeout=60.0)
+            self._go_on.wait(timeout=150.0)
             self._go_on.clear()
         return GoalResponse.REJECT if self._behaviour(goal) == REJECT else GoalResponse.ACCEPT
 

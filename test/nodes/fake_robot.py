@@ -20,7 +20,8 @@ from vlkng_ros.msg import Navigation, Stored
 from vlkng_ros.nodes.messages import time_of
 from vlkng_ros.nodes.subscriptions import keep_last
 
-DEADLINE_S = 40.0
+DEADLINE_S = 150.0
+"""Longer than a busy machine needs; nothing waits so long unless it is broken."""
 COLOURS = {"red": (220, 30, 30), "green": (30, 200, 40), "blue": (30, 40, 220)}
 
 

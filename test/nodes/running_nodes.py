@@ -111,7 +111,7 @@ class NodeProcess:
     def log(self) -> str:
         return "\n".join(self.lines)
 
-    def wait_for(self, text: str, timeout_s: float = 60.0) -> str:
+    def wait_for(self, text: str, timeout_s: float = 150.0) -> str:
         """The first line of the log with this text, once it is there."""
         with self.changed:
             self.changed.wait_for(
@@ -124,14 +124,14 @@ class NodeProcess:
     def kill(self) -> None:
         """What a power cut does to a process."""
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(timeout=20.0)
+        self.process.wait(timeout=60.0)
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Ask it to end, and its exit status."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         try:
-            status = self.process.wait(timeout=40.0)
+            status = self.process.wait(timeout=150.0)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise AssertionError(f"did not end after signal {number}; the log:\n{self.log}") from None

@@ -213,7 +213,7 @@ def test_a_question_that_takes_too_long_is_given_up_and_the_node_lives(caller, q
     assert caller.ask("Where is the red ball?").status == Ask.Response.OK
     query.set_parameters([Parameter("retrieval.timeout_s", value=0.3)])
     go_on = threading.Event()
-    held = query._memory.submit(lambda memory: go_on.wait(timeout=60.0))
+    held = query._memory.submit(lambda memory: go_on.wait(timeout=150.0))
     slow = caller.ask("Where is the blue ball?")
     assert slow.status == Ask.Response.TIMEOUT
     assert slow.message == "no answer within 0.3 s; ask for less, or raise retrieval.timeout_s"
@@ -227,7 +227,7 @@ def test_questions_wait_for_each_other_and_hold_up_nothing_else(caller, query, m
     make_memory(memory_path)
     assert caller.ask("Where is the red ball?").status == Ask.Response.OK
     go_on = threading.Event()
-    query._memory.submit(lambda memory: go_on.wait(timeout=60.0))
+    query._memory.submit(lambda memory: go_on.wait(timeout=150.0))
     replies = [caller.start(Ask, "ask", Ask.Request(question="Where is the blue ball?")) for _ in range(3)]
     other = caller.start(CancelNavigation, "cancel_navigation", CancelNavigation.Request())()
     assert other.status == CancelNavigation.Response.NOT_FOUND

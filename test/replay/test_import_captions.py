@@ -200,7 +200,7 @@ def test_the_command_itself_exits_with_2_and_one_line(tmp_path: Path) -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=150,
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")

@@ -21,7 +21,7 @@ HEAVY = ("numpy", "cv2", "torch", "transformers", "sentence_transformers", "netw
 
 def run_python(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=150, check=False
     )
 
 
@@ -148,7 +148,7 @@ def test_python_m_is_the_command(tmp_path: Path) -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=150,
         check=False,
     )
     assert done.returncode == 2

@@ -21,7 +21,7 @@ from vlkng_ros.perception.backoff import Backoff
 from vlkng_ros.perception.worker_handle import WorkerHandle
 
 AT_ONCE = Backoff(first_s=0.0, longest_s=0.0)
-WAIT_S = 60.0
+WAIT_S = 180.0
 
 
 def make(factory: str = "open_backend", *, queue_size: int = 64, backoff: Backoff = AT_ONCE, **config: object):
