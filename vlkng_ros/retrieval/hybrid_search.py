@@ -21,7 +21,7 @@ from vlkng_ros.retrieval.channels import (
 from vlkng_ros.retrieval.clauses import NEEDED_OF_CLAUSE, said_of_thing
 from vlkng_ros.retrieval.concepts import other_wordings
 from vlkng_ros.retrieval.crops import CropIndex
-from vlkng_ros.retrieval.evidence import frame_evidence, with_neighbours
+from vlkng_ros.retrieval.evidence import FrameEvidence, frame_evidence, with_neighbours
 from vlkng_ros.retrieval.grammar import Superlative
 from vlkng_ros.retrieval.matching import OTHER_WORDING_WEIGHT, Fit, Matcher, Wording
 from vlkng_ros.retrieval.motion_phrases import MotionKind
@@ -81,7 +81,7 @@ class HybridSearch:
         self._channels = channels
         self._crops = crops if Channel.VISUAL in channels else None
         self._relations = StoredRelations(retriever.reader, view) if view and Channel.RELATIONS in channels else None
-        self._others: dict[tuple[str, Cut], Fit] = {}
+        self._known: dict[tuple[tuple[Wording, ...], Cut], tuple[Fit, FrameEvidence]] = {}
         self._texts = bool(channels & {Channel.LEXICAL, Channel.DENSE})
         self._hidden = hidden
         self._matcher = Matcher(
@@ -94,8 +94,7 @@ class HybridSearch:
 
     def find(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Found:
         """Places, in the order that the query's superlative asks for."""
-        fit = self._matcher.fit(wordings_of(query), scene.cut)
-        evidence = frame_evidence(self._index, scene.cut, fit)
+        fit, evidence = self._evidence_of(wordings_of(query), scene)
         support, needed = self._support(query, fit, scene), needed_support(query)
         total = evidence.total if Channel.TEMPORAL in self._channels else evidence.raw
         scale = scale_of(scene.positions_m)
@@ -105,8 +104,8 @@ class HybridSearch:
             total = without_content(self._channels, scene.positions_m, asker_m)
             evidence = dataclasses.replace(evidence, raw=total, total=total)
             support, needed = 1.0, 0.0
-        if query.min_count > 1:
-            shown = np.minimum(evidence.instances / query.min_count, 1.0)
+        if query.amount.least > 1:
+            shown = np.minimum(evidence.instances / query.amount.least, 1.0)
             total = total * (TOO_FEW + (1 - TOO_FEW) * shown)
         total, support = self._looking_alike(query, scene, total, support, needed)
         total, support = self._related(query, scene, total, support, scale)
@@ -130,7 +129,7 @@ class HybridSearch:
         for other in query.relation.objects:
             share = RELATION_WEIGHT * self._matcher.weight(other, scene.cut, query.names)
             weight += share
-            said += share * self._fit_of(other, scene).best_support
+            said += share * self._evidence_of(wordings(other), scene)[0].best_support
         return said / weight if weight > 0 else fit.best_support
 
     def _looking_alike(
@@ -177,15 +176,16 @@ class HybridSearch:
             for stay in self._retriever.stays(scene):
                 inside[stay.first : stay.last + 1] = stay.inside
             return total * np.where(inside, 1.0, OTHER_SIDE)
-        shown = frame_evidence(self._index, scene.cut, self._fit_of(other, scene)).total
+        shown = self._evidence_of(wordings(other), scene)[1].total
         return with_relation(total, shown, scene.positions_m, scale)
 
-    def _fit_of(self, other: str, scene: Scene) -> Fit:
-        """The texts that fit a related thing."""
-        key = (other, scene.cut)
-        if key not in self._others:
-            self._others[key] = self._matcher.fit(wordings(other), scene.cut)
-        return self._others[key]
+    def _evidence_of(self, said: Sequence[Wording], scene: Scene) -> tuple[Fit, FrameEvidence]:
+        """The texts that fit some wordings, and the frames that show them; worked out once."""
+        key = (tuple(said), scene.cut)
+        if key not in self._known:
+            fit = self._matcher.fit(said, scene.cut)
+            self._known[key] = fit, frame_evidence(self._index, scene.cut, fit)
+        return self._known[key]
 
     def _without(self, total: Float64Array, phrase: str, scene: Scene) -> Float64Array:
         """Less where a text says the very thing that must not be."""

@@ -38,10 +38,14 @@ class Hybrid(Preset):
 
     view = "hybrid"
     channels = EVERY
+    _search: HybridSearch | None = None
+    """One for all that a question asks: what it found once it need not again."""
 
     def find(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Found:
         """Places, one for each thing, well supported ones first."""
-        return HybridSearch(self.retriever, self.in_view, self.crops, self.channels).find(query, scene, asker_m)
+        if self._search is None:
+            self._search = HybridSearch(self.retriever, self.in_view, self.crops, self.channels)
+        return self._search.find(query, scene, asker_m)
 
 
 NAMES = (OURS, *PAPERS)
