@@ -153,7 +153,9 @@ class HybridAssociator:
     ) -> list[float]:
         """For each record the log odds of "this is what it shows" against "a thing never seen before"."""
         detection = observation.detection
-        similar = [view.label_similarity(detection.label, record.label) for record in records]
+        labels = [record.label for record in records]
+        alike_by = {label: view.label_similarity(detection.label, label) for label in set(labels)}
+        similar = [alike_by[label] for label in labels]
         alike = [record for record, similarity in zip(records, similar, strict=True) if similarity > self.cosine]
         novelty = math.log(new_density(len(alike)))
         typical = typical_height(alike)
