@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from vlkng_ros.answering.draft import Draft
 from vlkng_ros.memory.words import NUMBERS, stem, terms, tokens
+from vlkng_ros.retrieval.amounts import FEW
 from vlkng_ros.retrieval.hybrid_search import wordings
 from vlkng_ros.retrieval.phrases import head_of
 from vlkng_ros.retrieval.presets import Finder
@@ -14,10 +16,10 @@ from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
 
 LOOKED_AT = 40
 """Frames with the best evidence in which it is counted what is there at once."""
+EVERYTHING = 0.5
+"""Confidence of a number of all things: each that was named twice, or split, or missed is in it."""
 BEFORE = 3
 """Words before a thing among which its number stands ("two small red cars")."""
-FEW = {"few": 3, "several": 3}
-"""What captions say of more than two; the least that it means."""
 
 
 def things_of(query: Query, retriever: Retriever, finder: Finder, scene: Scene, found: Found) -> int:
@@ -30,6 +32,21 @@ def things_of(query: Query, retriever: Retriever, finder: Finder, scene: Scene, 
     view, since, until = finder.in_view, int(scene.stamps_ns[0]), int(scene.stamps_ns[-1])
     ids = dict.fromkeys(name for slot in called for name in reader.labelled(view, index.text_id_of(slot)))
     return sum(bool(reader.sightings(view, name, since, until, limit=1)) for name in ids)
+
+
+def everything(query: Query, retriever: Retriever, finder: Finder, scene: Scene) -> Draft:
+    """How many things there were of any kind: the entities of the preset's view that were seen in the scene's time."""
+    if not finder.in_view:
+        return Draft(query.kind, None, 0.0)
+    reader = retriever.reader
+    since, until = int(scene.stamps_ns[0]), int(scene.stamps_ns[-1])
+    stats = reader.stats()
+    if (since, until) == (stats.oldest_ns, stats.newest_ns):
+        count = stats.entities.get(finder.in_view, 0)
+    else:
+        known = reader.entities(finder.in_view, until)
+        count = sum(entity.first_seen_ns <= until and entity.last_seen_ns >= since for entity in known)
+    return Draft(query.kind, count, EVERYTHING, ((len(scene) - 1, 1.0),))
 
 
 def at_once(query: Query, retriever: Retriever, scene: Scene, found: Found) -> int:

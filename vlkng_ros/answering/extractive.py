@@ -8,13 +8,16 @@ from collections.abc import Callable
 import numpy as np
 
 from vlkng_ros.answering.confidence import absence, confidence
-from vlkng_ros.answering.counting import at_once, things_of
+from vlkng_ros.answering.counting import at_once, everything, things_of
 from vlkng_ros.answering.describing import describe, then_seen
+from vlkng_ros.answering.doubts import doubted, whether_still
 from vlkng_ros.answering.draft import Draft
 from vlkng_ros.answering.open_answers import TOLD, of_anything, of_choices
 from vlkng_ros.answering.relating import Relating
 from vlkng_ros.answering.several import of_several
+from vlkng_ros.answering.sightings import longest, runs_of, seen_in_order
 from vlkng_ros.memory.words import COLORS
+from vlkng_ros.retrieval.amounts import ANY
 from vlkng_ros.retrieval.events import Event, chosen, events_of
 from vlkng_ros.retrieval.motion import standing
 from vlkng_ros.retrieval.motion_phrases import Boundary, Motion, MotionKind
@@ -26,10 +29,6 @@ from vlkng_ros.types import NS_PER_S, AnswerKind, Vec3
 
 EVENT_CONFIDENCE = 0.8
 """Of what the track and the stays tell: right in about so many of the events looked at."""
-STAY_SHARE = 0.5
-"""Frames with this share of the best evidence belong to a stay at a place, or a sighting."""
-STAY_GAP = 3
-"""Frames without it that do not end one."""
 WAIT_REACH_NS = 120 * NS_PER_S
 """A wait for entering is the longest stop that near to it."""
 
@@ -50,6 +49,13 @@ class Extractive:
 
     def draft(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Draft:
         """The answer to a query over a scene that is not empty."""
+        return doubted(query, self._drafted(query, scene, asker_m))
+
+    def _drafted(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Draft:
+        if query.beyond:
+            return Draft(query.kind, None, 0.0, reason=query.beyond)
+        if query.than:
+            return seen_in_order(query, self._finder, scene, asker_m, self._min_confidence)
         if query.motion is not None and query.motion.kind is MotionKind.MOVE and query.target:
             scene_of_target = self._circumstance(query.motion, scene)
             offset, scene = scene_of_target
@@ -79,11 +85,15 @@ class Extractive:
         if not query.target and query.kind is AnswerKind.POSITION and query.times:
             last = len(scene) - 1
             return Draft(query.kind, last, EVENT_CONFIDENCE, ((last, 1.0),))
+        if query.kind is AnswerKind.COUNT and not query.target:
+            return everything(query, self._retriever, self._finder, scene)
         if query.apart_from:
             return self._relating(scene, asker_m).distance(query)
         found = self._finder.find(query, scene, asker_m)
         sure = confidence(found.support, found.needed)
         frames = tuple(zip(found.peaks.frames.tolist(), found.peaks.scores.tolist(), strict=True))
+        if query.kind is AnswerKind.BINARY and query.amount != ANY:
+            return self._amount(query, scene, found, frames, sure)
         if query.kind is AnswerKind.BINARY:
             return self._binary(query, scene, asker_m, frames, sure)
         unseen = Draft(query.kind, None, absence(sure, len(scene)), frames, thing=query.target)
@@ -95,7 +105,7 @@ class Extractive:
         if query.kind is AnswerKind.TIME:
             return self._time(query, scene, found, frames, sure)
         if query.kind is AnswerKind.DURATION:
-            first, last = _longest(_runs(found.total), scene)
+            first, last = longest(runs_of(found.total), scene)
             seconds = float(scene.stamps_ns[last] - scene.stamps_ns[first]) / NS_PER_S
             return Draft(query.kind, seconds, sure, frames, thing=query.target)
         if query.kind is AnswerKind.COUNT:
@@ -137,8 +147,19 @@ class Extractive:
             looked = self._looks(query, thing_alone, scene, asker_m)
             if looked is not None:
                 return looked
+        if not seen and query.relation is not None and query.relation.predicate == "in":
+            # "Is anyone in the office": a room that nobody named may well be one that was looked into
+            relating = self._relating(scene, asker_m)
+            unknown = [name for name in query.relation.objects if not relating.thing(query, name).seen]
+            if unknown and relating.thing(query, query.target).seen:
+                reason = f"I saw {query.target}, and do not know which place is {' or '.join(unknown)}"
+                return Draft(query.kind, None, 0.0, frames, reason=reason)
         sure = sure if seen else absence(sure, len(scene))
-        return Draft(query.kind, seen is not query.negated, sure, frames, thing=thing, denied=query.negated, also=also)
+        told = Draft(query.kind, seen is not query.negated, sure, frames, thing=thing, denied=query.negated, also=also)
+        if not (seen and query.still) or query.negated:
+            return told
+        known = self._relating(scene, asker_m).thing(query, query.target)
+        return whether_still(told, known, self._retriever, self._finder.in_view, scene)
 
     def _looks(self, query: Query, thing: str, scene: Scene, asker_m: Vec3 | None) -> Draft | None:
         """Of a thing that was not seen to look as is asked: what it looks like, if it was seen at all."""
@@ -158,7 +179,7 @@ class Extractive:
     ) -> Draft:
         frame = frames[0][0]
         if query.motion is not None and query.motion.kind is MotionKind.AT_PLACE:
-            runs = _runs(found.total)
+            runs = runs_of(found.total)
             run = next(run for run in runs if run[0] <= int(np.argmax(found.total)) <= run[1])
             frame = {Boundary.BEGIN: run[0], Boundary.END: run[1], Boundary.DURING: frame}[query.motion.boundary]
         return Draft(query.kind, int(scene.stamps_ns[frame]), sure, frames, thing=query.target, events=(frame,))
@@ -168,12 +189,23 @@ class Extractive:
     ) -> Draft:
         """Occasions, or things: those of the preset's view, and at least as many as a frame shows at once."""
         if query.times_asked:
-            count = len(_runs(found.total))
+            count = len(runs_of(found.total))
         else:
             things = 0 if query.relation is not None else things_of(query, self._retriever, self._finder, scene, found)
             count = max(things, at_once(query, self._retriever, scene, found))
             count = count or max(1, *(int(found.evidence.instances[frame]) for frame, _ in frames))
         return Draft(query.kind, count, sure, frames, thing=query.target)
+
+    def _amount(
+        self, query: Query, scene: Scene, found: Found, frames: tuple[tuple[int, float], ...], sure: float
+    ) -> Draft:
+        """Whether there were so many."""
+        if sure < self._min_confidence or not frames:
+            return Draft(query.kind, query.amount.holds(0), absence(sure, len(scene)), (), thing=query.target)
+        count = int(self._count(query, scene, found, frames, sure).value or 0)
+        yes = query.amount.holds(count) is not query.negated
+        also = f"I counted {count}."
+        return Draft(query.kind, yes, sure, frames, thing=query.target, events=(frames[0][0],), also=also)
 
     # ------------------------------------------------------------------------------------------ own doings
 
@@ -336,19 +368,3 @@ def _shifted(draft: Draft, offset: int) -> Draft:
         value = int(value) + offset
     frames = tuple((frame + offset, score) for frame, score in draft.frames)
     return dataclasses.replace(draft, value=value, frames=frames, events=tuple(f + offset for f in draft.events))
-
-
-def _runs(total: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[tuple[int, int]]:
-    """Runs of frames with a good share of the best evidence; short gaps do not end one."""
-    strong = np.flatnonzero(total >= STAY_SHARE * float(total.max(initial=0.0)))
-    runs: list[tuple[int, int]] = []
-    for frame in strong.tolist():
-        if runs and frame - runs[-1][1] <= STAY_GAP:
-            runs[-1] = (runs[-1][0], frame)
-        else:
-            runs.append((frame, frame))
-    return runs
-
-
-def _longest(runs: list[tuple[int, int]], scene: Scene) -> tuple[int, int]:
-    return max(runs, key=lambda run: int(scene.stamps_ns[run[1]] - scene.stamps_ns[run[0]]))

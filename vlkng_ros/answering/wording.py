@@ -69,7 +69,9 @@ def _answered(
             return f"Yes.{seen}"
         return f"No, I have not seen {draft.thing}." if draft.thing and not draft.events else "No."
     if draft.kind is AnswerKind.COUNT:
-        return f"{draft.value}.{seen}"
+        if draft.value or not draft.thing:
+            return f"{draft.value}.{seen}"
+        return f"0. I have not seen {draft.thing}."
     return quoted(str(draft.value))
 
 

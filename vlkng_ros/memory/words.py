@@ -97,6 +97,9 @@ _IRREGULAR = {
 }
 """Forms that rules miss, and everyday words for one thing; each maps to the stem that is indexed."""
 
+_ABBREVIATIONS = re.compile(r"^[bcdfghjklmnpqrtvwxz]{2}s$")
+"""The plural of two letters that stand for a name: TVs, PCs, CDs. Longer ones ("ATMs") lose their s like any word."""
+
 _KEEP = frozenset(
     """
     across always bus chess dress gas glass grass lens less news series species stairs this
@@ -122,6 +125,8 @@ def stem(word: str) -> str:
     """A lower-case word without its inflection."""
     if word in _IRREGULAR:
         return _without_mute_e(_IRREGULAR[word])
+    if _ABBREVIATIONS.search(word):
+        return stem(word[:-1])
     if len(word) < 4 or word in _KEEP or not word.isalpha():
         return word
     base = _singular(word)

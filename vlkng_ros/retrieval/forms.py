@@ -36,6 +36,19 @@ _ASKER = re.compile(r"^(?:me|us|here|you|(?:the )?robot|(?:my|your)(?: current)?
 _SAID_OF = re.compile(
     rf"^(?:is|are|was|were)\s+{_DETERMINER}\s+(?P<thing>[a-z][a-z \-]*?)\s+(?P<said>[a-z]+)$",
 )
+_ORDER = re.compile(
+    rf"^(?P<rest>.+?)\s+(?P<way>after|before|earlier(?= than)|later(?= than))(?:\s+than)?\s+"
+    rf"(?:{grammar.SUBJECT}\s+(?:had\s+|have\s+)?{grammar.SEEING}\s+|(?:seeing|passing|finding|visiting)\s+)?"
+    rf"(?P<other>(?:{_DETERMINER}|an?|any)\s+[a-z].*)$"
+)
+_CLAUSE = re.compile(
+    rf"\b(?:who|that|which|whose|whom|when|where|for you|to you|behind you)\b|(?<=[a-z]) {grammar.SUBJECT} "
+    rf"(?:had |have )?{grammar.SEEING}\b"
+)
+_NO_NAME = re.compile(
+    r"\b(?:you|we|me|us|they|i|if|whether|would|will|could|should|shall|did|does|do|why|how|what|than|then|ever|"
+    r"because|before|after|during|since|until|or|tell|please|any|some)\b|,"
+)
 _BETWEEN_PARTS = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+(?:how many\s+)?")
 _STARTS_A_PART = re.compile(rf"^(?:{_DETERMINER}|an?|any|some)\s+[a-z]")
 _PLURAL = re.compile(r"(?:s|people|men|women|children|mice)$")
@@ -70,6 +83,23 @@ def said_of(text: str) -> tuple[str, str]:
     if found is None or found["said"] not in COLORS | SIZES | STATES:
         return "", ""
     return found["thing"], found["said"]
+
+
+def order_of(text: str) -> tuple[str, str, str]:
+    """-> (the question without it, ``after`` or ``before``, the thing that comes first or last); empty for none.
+
+    "Did you see the cup before the person" asks which of two things was seen first.
+    """
+    found = _ORDER.search(text)
+    if found is None:
+        return text, "", ""
+    return found["rest"], {"earlier": "before", "later": "after"}.get(found["way"], found["way"]), found["other"]
+
+
+def is_unclear(phrase: str) -> bool:
+    """Whether a target still holds words of the question itself ("you", "if", "why"): then it is not understood."""
+    thing = _CLAUSE.split(phrase, maxsplit=1)[0]
+    return _NO_NAME.search(thing) is not None
 
 
 def parts_of(phrase: str, kind: AnswerKind) -> tuple[str, ...]:

@@ -45,7 +45,8 @@ REQUEST = re.compile(
     r"|(?:go|drive|navigate|return|head|move|come|travel|get|walk|roll)(?: back| over| again)? (?:to|towards?|"
     r"into|(?=somewhere|someplace|anywhere))"
     r"|how (?:do|can|could|should|would) (?:i|we|you|one) (?:get|go|come|find the way|find my way) (?:to|into|back to)"
-    r"|show (?:me|us)(?: the way to)?|find(?: me| us)?|locate|look for|search for|fetch(?: me)?|get (?:me|us)|"
+    r"|show (?:me|us)(?: the way to)?|(?:bring|give|hand|pass) (?:me|us)|find(?: me| us)?"
+    r"|locate|look for|search for|fetch(?: me)?|get (?:me|us)|"
     r"help me find)\b\s*"
 )
 NEED = re.compile(
@@ -176,10 +177,6 @@ ORDINAL_TIME = re.compile(
     r"fifth)(?= (?:turn|stop|time|building))\b"
 )
 NOW = re.compile(r"\b(?:right now|now|currently|at the moment|at this moment|at present)\b")
-COMPARED = re.compile(
-    r"\b(?:(over|more than|greater than|above)|(at least|no (?:less|fewer) than|minimum of))\s+(\d+|"
-    r"[a-z]+)\s+(?=[a-z])|\b(\d+) or more\s+"
-)
 NEGATION = re.compile(
     r"\b(?:that|which|who)?\s*(?:is|are|was|were|does|do|did|has|have)(?:n't| not)\s+(?:a |an |the |"
     r"any )?([a-z][a-z \-]*?)(?=$|[,.;]|\band\b|\bbut\b)"

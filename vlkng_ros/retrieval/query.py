@@ -11,11 +11,14 @@ import re
 from dataclasses import dataclass, field
 
 from vlkng_ros.errors import QuestionError
-from vlkng_ros.memory.words import NUMBERS, terms
+from vlkng_ros.memory.words import terms
 from vlkng_ros.retrieval import forms, grammar
+from vlkng_ros.retrieval.amounts import ANY, Bounds, bounds_of, leading
 from vlkng_ros.retrieval.asked import asked_of
+from vlkng_ros.retrieval.beyond import beyond
 from vlkng_ros.retrieval.grammar import Superlative
 from vlkng_ros.retrieval.motion_phrases import Motion, MotionKind, find_motion
+from vlkng_ros.retrieval.padding import without_padding, without_still
 from vlkng_ros.retrieval.time_phrases import TimePhrase, find_time_phrases
 from vlkng_ros.types import AnswerKind
 
@@ -48,8 +51,8 @@ class Query:
     superlative: Superlative | None = None
     ordinal: int = 0
     """1 for first, 2 for second ...; -1 for last; 0 where none is named."""
-    min_count: int = 0
-    """Least number of instances at once ("over 5 tables" is 6)."""
+    amount: Bounds = ANY
+    """How many there must be ("over 5 tables" is 6 at least)."""
     motion: Motion | None = None
     present: bool = False
     """Asks about the moment of asking ("are you", "how long have you been", "right now")."""
@@ -76,6 +79,17 @@ class Query:
     """What the target is asked to look like ("is the cat red"); the target says it, too."""
     parts: tuple[str, ...] = ()
     """The things of a target that is several ("the cat and the dog")."""
+    order: str = ""
+    """``after`` or ``before`` where it is asked if the target was seen so, seen from ``than``."""
+    than: str = ""
+    still: bool = False
+    """Asks whether it is still as it was."""
+    people: bool = False
+    """Asks for persons ("who did you see")."""
+    beyond: str = ""
+    """Why no memory can answer it."""
+    unclear: bool = False
+    """The target holds words that name no thing: not all of the question was understood."""
     bare: bool = False
     """Words alone, which nothing marks as a question in English."""
     names: frozenset[str] = frozenset()
@@ -99,7 +113,8 @@ def parse(text: str) -> Query:
     """
     asked, quoted = _normalised(text)
     times, rest = find_time_phrases(asked)
-    body = forms.positive(_unwrapped(rest))
+    still, body = without_still(forms.positive(_unwrapped(rest)))
+    out_of_reach = beyond(body)
     bare = not (_asks(body) or grammar.NEED.search(body) or grammar.FAR.search(body) or _LATE.search(body))
     negated = grammar.NONE_OF.search(body) is not None
     body = re.sub(r"\bno\s+", "any ", body, count=1) if negated else body
@@ -117,13 +132,20 @@ def parse(text: str) -> Query:
     body = f"is the {described} {thing}" if described else body
     superlative, ordinal, body = _superlative(body)
     motion, body = find_motion(body, kind)
+    order, than = "", ""
+    if kind is AnswerKind.BINARY and motion is None:
+        body, order, than = forms.order_of(body)
     choices, body = _choices(body, kind)
     is_open, relation = _open(body, kind) if motion is None or motion.leaves_target else (False, None)
+    people = is_open and re.match(r"^who", body) is not None
     if is_open:
         body = ""
-    min_count, body = _min_count(body)
+    amount, body = bounds_of(body)
     excluded, body = _excluded(body)
     phrase = _phrase(body, kind, requested)
+    if kind is AnswerKind.BINARY and amount == ANY:
+        least, phrase = leading(phrase)
+        amount = Bounds(least)
     parts = forms.parts_of(phrase, kind) if motion is None and not quoted else ()
     target, relation = ("", relation) if is_open else (phrase, None) if parts else _related(phrase)
     if motion is not None and motion.kind is not MotionKind.AT_PLACE and not motion.leaves_target:
@@ -138,7 +160,7 @@ def parse(text: str) -> Query:
         relation=relation,
         superlative=superlative,
         ordinal=ordinal,
-        min_count=min_count,
+        amount=amount,
         motion=motion,
         present=present,
         definite=bool(grammar.DEFINITE.search(body)),
@@ -153,6 +175,12 @@ def parse(text: str) -> Query:
         apart_from=apart_from,
         described=described,
         parts=parts,
+        order=order,
+        than=_phrase(than, kind, requested),
+        still=still,
+        people=people,
+        beyond=out_of_reach,
+        unclear=forms.is_unclear(phrase),
         bare=bare,
         names=frozenset(term for name in grammar.NAME.findall(text) for term in terms(name)),
     )
@@ -171,6 +199,7 @@ def _normalised(text: str) -> tuple[str, tuple[str, ...]]:
     quoted = tuple(" ".join(q.split()) for q in grammar.QUOTED.findall(lowered) if re.search(r"\w", q))
     asked = re.sub(r"[\"\[\]{}<>*#~|\\^_=]+", " ", lowered)
     asked = re.sub(r"[?!.;,:\s]+$", "", " ".join(asked.split()).replace(" - ", ", "))
+    asked = without_padding(asked)
     # a greeting or remark before the question itself: keep the sentence that asks
     parts = [part.strip() for part in re.split(r"(?<=[?!.])\s+(?=[a-z])", asked) if part.strip()]
     asking = [part for part in parts if _asks(part)]
@@ -299,17 +328,6 @@ def _open(text: str, kind: AnswerKind) -> tuple[bool, Relation | None]:
     if found and grammar.WHICH_THING.search(text[: found.start()]):
         return True, _relation(found)
     return False, None
-
-
-def _min_count(text: str) -> tuple[int, str]:
-    found = grammar.COMPARED.search(text)
-    if not found:
-        return 0, text
-    word = found[3] or found[4]
-    number = int(word) if word.isdigit() else NUMBERS.get(word, 0)
-    if not number:
-        return 0, text
-    return number + (1 if found[1] else 0), text[: found.start()] + text[found.end() :]
 
 
 def _excluded(text: str) -> tuple[tuple[str, ...], str]:

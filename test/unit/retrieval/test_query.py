@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from vlkng_ros.errors import QuestionError
 from vlkng_ros.retrieval import Superlative, parse
+from vlkng_ros.retrieval.amounts import Bounds
 from vlkng_ros.retrieval.motion_phrases import Boundary, MotionKind
 from vlkng_ros.types import AnswerKind
 
@@ -145,9 +146,9 @@ def test_negation_is_taken_out_of_the_target() -> None:
 
 
 def test_least_numbers() -> None:
-    assert parse("Where did I see over 5 tables?").min_count == 6
-    assert parse("Where are at least three chairs?").min_count == 3
-    assert parse("Where did you see over there the cat?").min_count == 0
+    assert parse("Where did I see over 5 tables?").amount.least == 6
+    assert parse("Where are at least three chairs?").amount.least == 3
+    assert parse("Where did you see over there the cat?").amount == Bounds()
 
 
 def test_quotations_and_choices() -> None:

@@ -1,0 +1,71 @@
+"""Sightings of a thing: runs of frames that show it, and whether one thing was seen before another."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from vlkng_ros.answering.confidence import absence, confidence
+from vlkng_ros.answering.draft import Draft
+from vlkng_ros.answering.wording import clock
+from vlkng_ros.retrieval.presets import Finder
+from vlkng_ros.retrieval.query import Query
+from vlkng_ros.retrieval.retriever import Scene
+from vlkng_ros.types import Float64Array, Vec3
+
+STAY_SHARE = 0.5
+"""Frames with this share of the best evidence belong to a stay at a place, or a sighting."""
+STAY_GAP = 3
+"""Frames without it that do not end one."""
+
+
+def runs_of(total: Float64Array) -> list[tuple[int, int]]:
+    """Runs of frames with a good share of the best evidence; short gaps do not end one."""
+    best = float(total.max(initial=0.0))
+    runs: list[tuple[int, int]] = []
+    for frame in np.flatnonzero(total >= STAY_SHARE * best).tolist() if best else ():
+        if runs and frame - runs[-1][1] <= STAY_GAP:
+            runs[-1] = (runs[-1][0], frame)
+        else:
+            runs.append((frame, frame))
+    return runs
+
+
+def longest(runs: list[tuple[int, int]], scene: Scene) -> tuple[int, int]:
+    """The run that took the most time."""
+    return max(runs, key=lambda run: int(scene.stamps_ns[run[1]] - scene.stamps_ns[run[0]]))
+
+
+def seen_in_order(query: Query, finder: Finder, scene: Scene, asker_m: Vec3 | None, min_confidence: float) -> Draft:
+    """Whether the target was seen before ``query.than``, or came into view after it.
+
+    Before: the first sighting began earlier. After: a sighting began later than the first one of the other thing.
+    """
+    runs: list[list[tuple[int, int]]] = []
+    sures: list[float] = []
+    for phrase in (query.target, query.than):
+        asked = dataclasses.replace(query, target=phrase, whole=phrase, order="", than="", relation=None)
+        found = finder.find(asked, scene, asker_m)
+        sure = confidence(found.support, found.needed)
+        if sure < min_confidence or not len(found.peaks.frames):
+            known = False if phrase == query.target else None
+            return Draft(query.kind, known, absence(sure, len(scene)), thing=phrase)
+        runs.append(runs_of(found.evidence.raw) or [(int(found.peaks.frames[0]),) * 2])
+        sures.append(sure)
+    first, other = runs[0][0][0], runs[1][0][0]
+    frames = ((first, 1.0), (other, 0.9))
+    if first == other and (query.order == "before" or len(runs[0]) == 1):
+        return Draft(query.kind, None, 0.0, frames, reason=f"I saw {query.target} and {query.than} at the same time")
+    if query.order == "before":
+        yes = first < other
+    else:
+        later = [start for start, _ in runs[0] if start > other]
+        yes = bool(later)
+        frames = ((later[0], 1.0), (other, 0.9)) if later else frames
+    told = ", ".join(
+        f"{phrase} at {clock(int(scene.stamps_ns[frame]))}"
+        for phrase, frame in ((query.target, frames[0][0]), (query.than, other))
+    )
+    events = tuple(frame for frame, _ in frames)
+    return Draft(query.kind, yes, min(sures), frames, events=events, also=f"I saw {told}.")

@@ -1,0 +1,45 @@
+"""What a question says besides what it asks: politeness, "at any time", "you happened to", "anyone" for a person.
+
+All of it may stand anywhere and changes nothing about the answer, but left where it is it would become part of the
+thing that is looked for, which nobody has ever seen.
+"""
+
+from __future__ import annotations
+
+import re
+
+_TRIP = (
+    r"(?:trip|drive|tour|journey|run|walk|ride|way|route|path|travels?|day|visit|mission|patrol|round|recording|video|"
+    r"time here)"
+)
+_WHOSE = r"(?:your|the|our|my|this|that)"
+_PADDING = (
+    re.compile(r",?\s*\b(?:please|kindly)\b,?"),
+    re.compile(
+        r",?\s*\b(?:at|in|during) (?:any|some|one) (?:given )?(?:time|point|moment|stage|part)s?(?: in time)?"
+        rf"(?: (?:of|in|during|on|along) {_WHOSE} {_TRIP})?\b,?"
+    ),
+    re.compile(rf",?\s*\b(?:during|on|along|throughout) {_WHOSE} (?:whole |entire )?{_TRIP}\b,?"),
+    re.compile(r"\b(?:happen(?:ed)?|chanced?|managed?|get|got) to (?=(?:see|notice|find|spot|pass|meet|come)\b)"),
+    re.compile(r",?\s*\b(?:by any chance|by chance|perhaps|maybe|possibly|at all|so far|until now|up to now)\b,?"),
+    re.compile(r"(?<=[a-z])\s+(?:any ?where|some ?where)$"),
+)
+_ANYONE = re.compile(r"\b(?:anyone|anybody|someone|somebody)\b(?: else\b)?(?!')")
+_IS_THERE = re.compile(r"^(is|was)(?= a person\b)")
+_STILL = re.compile(r"(?<!stand )(?<!standing )(?<!stood )(?<!be )\bstill\b(?! (?:life|image|picture|photo|water)s?\b)")
+_STILL_THERE = re.compile(r"\s*\bstill (?:there|here|around|present|in (?:its|the same) place)$")
+
+
+def without_padding(text: str) -> str:
+    """A question, lower-case, without what changes nothing about its answer."""
+    for pattern in _PADDING:
+        text = pattern.sub(" ", text)
+    text = _ANYONE.sub("a person", text)
+    return _IS_THERE.sub(r"\1 there", " ".join(text.split())).strip(" ,")
+
+
+def without_still(text: str) -> tuple[bool, str]:
+    """-> (whether it is asked if something is as it was, the question without that)."""
+    if not _STILL.search(text):
+        return False, text
+    return True, " ".join(_STILL.sub(" ", _STILL_THERE.sub("", text)).split())
