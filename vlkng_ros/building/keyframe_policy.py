@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import cv2
 import numpy as np
 
@@ -25,10 +27,19 @@ class KeyframePolicy:
 
     A frame is proposed by :meth:`wants`, which needs no pixels, looked at by :meth:`refusal`, which does, and taken by
     :meth:`accept` once it proved usable. ``config`` may be replaced at any time.
+
+    Args:
+        config: the thresholds.
+
+    Attributes:
+        known: stamps of keyframes that are remembered already: they are not wanted again, and the way goes on from them.
+        passed: how many of those came by.
     """
 
     def __init__(self, config: KeyframeConfig) -> None:
         self.config = config
+        self.known: Collection[int] = ()
+        self.passed = 0
         self._last: tuple[int, Pose] | None = None
         self._look: FloatArray | None = None
 
@@ -37,6 +48,10 @@ class KeyframePolicy:
 
         ``changed`` is for the pixels to decide.
         """
+        if stamp_ns in self.known:
+            self.passed += 1
+            self.accept(stamp_ns, pose)
+            return ""
         if self._last is None:
             return "first"
         last_ns, last = self._last

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from vlkng_ros.bags import messages
@@ -12,11 +12,10 @@ from vlkng_ros.bags.recording import BagMessage
 from vlkng_ros.bags.topics import ChosenTopics
 from vlkng_ros.building.camera_mount import cameras_in_base
 from vlkng_ros.building.inbox import Event
-from vlkng_ros.building.keyframe_policy import KeyframePolicy
 from vlkng_ros.building.transform_tree import TransformTree
 from vlkng_ros.config import BuilderConfig
 from vlkng_ros.errors import BagError, PoseError
-from vlkng_ros.types import NS_PER_S, Image, Keyframe, Pose
+from vlkng_ros.types import NS_PER_S, Image, Pose
 
 
 class BagEvents:
@@ -137,26 +136,3 @@ class BagEvents:
         if pose_in_map is not None:
             self._placed_ns = newest_ns
             yield Event("pose", newest_ns, pose_in_map, self.clock_s())
-
-
-def without_known(
-    events: Iterable[Event],
-    known: Mapping[str, Mapping[int, Keyframe]],
-    policy_of: Callable[[str], KeyframePolicy],
-    skipped: Counter[str],
-) -> Iterator[Event]:
-    """Leaves out frames that are keyframes already, so that a bag built in part is built to its end.
-
-    Args:
-        events: of a bag.
-        known: keyframes by camera, the main one's name being empty, and stamp.
-        policy_of: a camera's keyframe policy: from these frames the way to the next keyframe is measured.
-        skipped: counts them as ``known``.
-    """
-    for event in events:
-        keyframe = known[event.camera].get(event.stamp_ns) if event.kind == "frame" else None
-        if keyframe is None:
-            yield event
-        else:
-            skipped["known"] += 1
-            policy_of(event.camera).accept(keyframe.stamp_ns, keyframe.base_pose)

@@ -8,7 +8,6 @@ import logging
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from itertools import islice
@@ -103,7 +102,7 @@ def _build(
     from vlkng_ros.building.opening import open_writer
     from vlkng_ros.building.pipeline import MemoryBuilder
     from vlkng_ros.building.recorder import KeyframeRecorder
-    from vlkng_ros.cli.bag_events import BagEvents, without_known
+    from vlkng_ros.cli.bag_events import BagEvents
     from vlkng_ros.cli.memories import known_keyframes
     from vlkng_ros.cli.progress import progress
     from vlkng_ros.perception import PerceptionWorker
@@ -127,10 +126,11 @@ def _build(
         rgb_of=source.rgb_of,
         camera_in_base=source.camera_in_base,
     )
-    skipped: Counter[str] = Counter()
+    for camera, frames in known.items():
+        selector.policy_of(camera).known = frames.keys()
     with progress(f"build {args.bag.name}", bag.count(topics.names), "messages") as advance:
         recording = _counted(_context_first(bag, topics), advance)
-        for event in without_known(source.events(recording), known, selector.policy_of, skipped):
+        for event in source.events(recording):
             recorder.handle(event)
             # The recording waits for the model, where a robot would have to drop frames.
             while builder.queued >= config.keyframe.queue_size:
@@ -147,7 +147,7 @@ def _build(
         f"{args.memory}: {builder.counts['stored']} keyframes, {builder.counts['described']} described, "
         f"from {recorded_s:.1f} s of {args.bag} in {time.monotonic() - begin:.1f} s"
     )
-    _report(recorder, builder, source, skipped["known"])
+    _report(recorder, builder, source, sum(selector.policy_of(camera).passed for camera in known))
 
 
 def _require_keyframe(bag: Bag, topics: ChosenTopics, config: BuilderConfig) -> None:

@@ -174,3 +174,20 @@ def test_other_thresholds_hold_for_every_camera_at_once():
     assert run.selector.policy.config.min_distance_m == 7.0
     assert run.selector.policy_of("rear").config.min_distance_m == 7.0
     assert run.selector.policy_of("left").config.min_distance_m == 7.0
+
+
+def test_what_is_a_keyframe_already_is_passed_in_its_turn_and_nothing_comes_between():
+    """Frames wait for their poses, so that later ones arrive before the earlier ones are looked at."""
+
+    def drive(run):
+        for i in range(5):
+            run.frame(10 + i)
+        run.pose(10, 0)
+        run.pose(14, 2.2)  # 0.55 m from frame to frame
+        return run.frames()
+
+    assert drive(Selecting(use_odometry=False)) == ["frame 10", "frame 11", "frame 12", "frame 13", "frame 14"]
+    again = Selecting(use_odometry=False)
+    again.selector.policy.known = {seconds(10), seconds(11), seconds(13)}
+    assert drive(again) == ["frame 12", "frame 14"]
+    assert again.selector.policy.passed == 3
