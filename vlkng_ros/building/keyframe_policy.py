@@ -32,7 +32,7 @@ class KeyframePolicy:
         config: the thresholds.
 
     Attributes:
-        known: stamps of keyframes that are remembered already: they are not wanted again, and the way goes on from them.
+        known: stamps of frames that are keyframes already; they are not wanted again, and the way goes on from them.
         passed: how many of those came by.
     """
 
