@@ -202,6 +202,6 @@ def decide(conversation: Conversation, evidence: Evidence, lines: Mapping[int, s
     messages = [{"role": "user", "content": text}]
     shown = times_in(" ".join([*lines.values(), *told])) if evidence.cites_times else None
     decision: Decision = conversation.ask(
-        messages, is_final, lambda value: checked(value, kind, lines.keys(), shown), schema_for(kind)
+        messages, is_final, lambda value: checked(value, kind, lines.keys(), shown), schema_for(kind, lines.keys())
     )
     return decision

@@ -18,6 +18,8 @@ _VALUES: Mapping[AnswerKind, tuple[str, dict[str, Any]]] = {
 }
 MAX_FRAMES = 20
 MAX_ANSWER = 1000
+EXAMPLE = "one short sentence"
+"""What the packaged prompts put in the answer's place, and small models give back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +35,17 @@ class Decision:
     answer: str
 
 
-def schema_for(kind: AnswerKind) -> dict[str, Any]:
-    """JSON schema of a final reply."""
+def schema_for(kind: AnswerKind, frames: Collection[int] = ()) -> dict[str, Any]:
+    """JSON schema of a final reply.
+
+    Args:
+        kind: of the question.
+        frames: ids of the keyframes that it may cite; empty where they are not known yet.
+    """
+    cited = {"type": "integer", "enum": sorted(frames)} if frames else {"type": "integer"}
     properties: dict[str, Any] = {
         "found": {"type": "boolean"},
-        "frames": {"type": "array", "items": {"type": "integer"}, "maxItems": MAX_FRAMES},
+        "frames": {"type": "array", "items": cited, "maxItems": MAX_FRAMES},
     }
     if kind in _VALUES:
         name, value = _VALUES[kind]
@@ -91,6 +99,7 @@ def checked(
     if not isinstance(answer, str):
         raise ModelOutputError("'answer' must be a sentence")
     answer = " ".join(answer.split())[:MAX_ANSWER]
+    answer = "" if answer.strip(".").lower() == EXAMPLE else answer
     if not value["found"] and kind is not AnswerKind.BINARY:
         return Decision(False, frames, None, answer)
     if not frames and (kind in (AnswerKind.POSITION, AnswerKind.TIME) or cited):

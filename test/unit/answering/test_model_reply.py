@@ -25,6 +25,18 @@ def test_each_kind_has_its_value() -> None:
     assert checked({"found": False, "frames": [], "answer": ""}, AnswerKind.TIME, SHOWN).found is False
 
 
+def test_a_schema_names_the_frames_that_may_be_cited() -> None:
+    assert schema_for(AnswerKind.POSITION, SHOWN)["properties"]["frames"]["items"]["enum"] == [3, 4, 5]
+    assert "enum" not in schema_for(AnswerKind.POSITION)["properties"]["frames"]["items"]
+
+
+def test_the_prompts_example_is_no_answer() -> None:
+    reply = {"found": True, "frames": [3], "answer": "One short sentence."}
+    assert checked(reply, AnswerKind.POSITION, SHOWN).answer == ""
+    with pytest.raises(ModelOutputError, match="is empty"):
+        checked(reply, AnswerKind.TEXT, SHOWN)
+
+
 def test_cited_times_are_those_of_frames() -> None:
     shown = times_in("[#3] [DAY1 08:00:00] at x=1. [#4] [DAY2 09:30:00] at x=2.")
     assert shown == {"[DAY1 08:00:00]", "[DAY2 09:30:00]"}
