@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from vlkng_ros.answering import statements
 from vlkng_ros.answering.open_answers import labels_of
+from vlkng_ros.answering.sightings import runs_of
 from vlkng_ros.memory.words import COLORS, stem, terms, tokens
 from vlkng_ros.retrieval.hybrid_search import wordings
 from vlkng_ros.retrieval.phrases import head_of
@@ -21,6 +22,8 @@ LOOKED_AT = 20
 BEST = 5
 LATER = 5
 """Frames after or before a sighting in which it is looked for what came then."""
+FARTHER = 500
+"""Frames until the first that shows anything else."""
 
 
 def describe(query: Query, retriever: Retriever, scene: Scene, found: Found, frames: list[int]) -> str:
@@ -94,13 +97,25 @@ def _most_said(read: Iterator[tuple[str, float]]) -> str:
     return first[max(votes, key=lambda text: votes[text])] if votes else ""
 
 
-def then_seen(query: Query, retriever: Retriever, scene: Scene, frame: int) -> tuple[list[str], list[int]]:
-    """What the frames after a sighting, or before it, show that it does not: labels, and the frames."""
-    step = 1 if query.attribute == "after" else -1
-    others = [f for f in range(frame + step, frame + step * (LATER + 1), step) if 0 <= f < len(scene)]
-    known = {*labels_of(retriever, scene, frame), query.target}
-    seen = dict.fromkeys(label for other in others for label in labels_of(retriever, scene, other))
-    return [label for label in seen if label not in known] or list(seen), others
+def then_seen(query: Query, retriever: Retriever, scene: Scene, found: Found) -> tuple[list[str], list[int]]:
+    """What was seen next after a sighting of the target, or last before it, and is not the target: labels, frames.
+
+    That is what the frames around it show besides what the sighting shows itself, or else the first thing beyond.
+    """
+    first, last = runs_of(found.evidence.raw)[0]
+    step, start = (1, last) if query.attribute == "after" else (-1, first)
+    known = {label for frame in {first, last} for label in labels_of(retriever, scene, frame)}
+    others = [f for f in range(start + step, start + step * (FARTHER + 1), step) if 0 <= f < len(scene)]
+    captions = bool(retriever.index.mentions_in(scene.cut)[2].all())  # of frames that are only told of
+    seen: dict[str, int] = {}
+    names = [frozenset(terms(wording.text)) for wording in wordings(query.target)]
+    for place, frame in enumerate(others):
+        if place >= LATER and seen:
+            break
+        for label in labels_of(retriever, scene, frame, captions=captions):
+            if label not in known and not any(name and name <= frozenset(terms(label)) for name in names):
+                seen.setdefault(label, frame)
+    return list(seen), list(dict.fromkeys(seen.values()))
 
 
 def color_of(target: str, said: list[str]) -> str:

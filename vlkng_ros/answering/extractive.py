@@ -12,7 +12,7 @@ from vlkng_ros.answering.counting import at_once, everything, things_of
 from vlkng_ros.answering.describing import describe, then_seen
 from vlkng_ros.answering.doubts import doubted, whether_still
 from vlkng_ros.answering.draft import Draft
-from vlkng_ros.answering.open_answers import TOLD, of_anything, of_choices
+from vlkng_ros.answering.open_answers import listed, of_anything, of_choices
 from vlkng_ros.answering.relating import Relating
 from vlkng_ros.answering.several import of_several
 from vlkng_ros.answering.sightings import longest, runs_of, seen_in_order
@@ -115,8 +115,8 @@ class Extractive:
             text = f"{float(np.hypot(away[0], away[1])):.1f} m away, where I saw it from"
             return Draft(query.kind, text, sure, frames, thing=query.target)
         if query.attribute in ("after", "before"):
-            labels, others = then_seen(query, self._retriever, scene, top)
-            text = ", ".join(labels[:TOLD])
+            labels, others = then_seen(query, self._retriever, scene, found)
+            text = listed(labels)
             reason = "" if text else f"I do not remember anything {query.attribute} {query.target}"
             return Draft(query.kind, text or None, sure, tuple((f, 1.0) for f in others), reason=reason)
         text = describe(query, self._retriever, scene, found, [frame for frame, _ in frames])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections import Counter
 
 import numpy as np
 
 from vlkng_ros.answering.confidence import confidence
 from vlkng_ros.answering.draft import Draft
 from vlkng_ros.answering.relating import Relating, sentences_about
-from vlkng_ros.answering.statements import beside
+from vlkng_ros.answering.sightings import STAY_SHARE
+from vlkng_ros.answering.statements import PEOPLE, beside
 from vlkng_ros.memory.words import terms
 from vlkng_ros.retrieval.channels import StoredRelations
 from vlkng_ros.retrieval.grammar import Superlative
@@ -22,8 +22,8 @@ from vlkng_ros.retrieval.ranking import best_frames
 from vlkng_ros.retrieval.retriever import Retriever, Scene
 from vlkng_ros.types import AnswerKind, Entity, Float64Array, PositionSource, Vec3
 
-TOLD = 3
-"""Things named in an answer."""
+TOLD = 8
+"""Things named in an answer; of more it says how many."""
 NEAR_M = 30.0
 """How far around the asker things with a place of their own are looked for."""
 LOOKED_AT = 10
@@ -74,15 +74,16 @@ def of_anything(
         if placed is not None:
             return placed
     order = np.arange(len(scene))
-    if not by_distance and query.superlative is None and not query.times and query.motion is None:
-        if not query.present:
-            return Draft(query.kind, None, 0.0)
+    if query.present and not by_distance and query.superlative is None and not query.times and query.motion is None:
         order = order[-1:]
     if by_distance and asker_m is not None:
         away = scene.positions_m[:, :2].astype(np.float64) - np.asarray(asker_m[:2])
         order = np.argsort(np.hypot(away[:, 0], away[:, 1]), kind="stable")
     if query.superlative in (Superlative.LAST, Superlative.FARTHEST):
         order = order[::-1]
+    if query.people:
+        names = [name for name in common_labels(retriever, scene) if PEOPLE & frozenset(terms(name))]
+        return _told(query, names, tuple(order.tolist()[:1])) if names else Draft(query.kind, None, 0.0, thing="anyone")
     if query.superlative is None:
         names = labels_of(retriever, scene, int(order[0])) if len(order) == 1 else common_labels(retriever, scene)
         return _told(query, names, tuple(order.tolist()[:1]))
@@ -104,15 +105,18 @@ def _beside(
 ) -> Draft:
     """What stands to the named things as the question says, by stored relations, else by what else a frame shows."""
     total: Float64Array = np.ones(len(scene))
+    shown = np.ones(len(scene), dtype=np.bool_)
     for other in relation.objects:
         asked = dataclasses.replace(query, target=other, relation=None, kind=AnswerKind.POSITION, open=False)
         found = finder.find(asked, scene, asker_m)
         if confidence(found.support, found.needed) < min_confidence or not len(found.peaks.frames):
             return Draft(query.kind, None, NAMED, thing=other)
         total = total * (found.total / (float(found.total.max(initial=0.0)) or 1.0))
+        shown &= found.evidence.raw >= STAY_SHARE * float(found.evidence.raw.max(initial=0.0))
     best = best_frames(total, LOOKED_AT)
     if not best:
         return Draft(query.kind, None, NAMED, thing=" and ".join(relation.objects))
+    nearest = ""
     if finder.in_view:
         stored = StoredRelations(retriever.reader, finder.in_view)
         as_of_ns = int(scene.stamps_ns[-1])
@@ -122,10 +126,11 @@ def _beside(
                 return _told(query, related, (frame,), sure=NAMED)
         if relation.predicate == "near":
             placed = _placed_beside(query, relation, retriever, finder, scene, asker_m, min_confidence)
-            if placed is not None:
+            if placed.value is not None:
                 return placed
+            nearest = placed.also
     frames = tuple((frame, 1.0) for frame in best)
-    reason = f"I do not know what was {relation.predicate} {' and '.join(relation.objects)}"
+    reason = f"I do not know what was {relation.said or relation.predicate} {' and '.join(relation.objects)}{nearest}"
     said = frozenset(term for other in relation.objects for term in terms(other))
     heads = frozenset(head for other in relation.objects if (head := head_of(other)))
     for frame in best:
@@ -141,8 +146,8 @@ def _beside(
                 return _told(query, names, (frame,), sure=NAMED)
     for frame in best:
         names = [name for name in labels_of(retriever, scene, frame) if not said & frozenset(terms(name))]
-        if names:  # what a picture shows at once need not stand so
-            reason += f"; in one picture with it I saw: {', '.join(names[:TOLD])}"
+        if names and shown[frame]:  # what a picture shows at once need not stand so
+            reason += f"; in one picture with it I saw: {listed(names)}"
             break
     return Draft(query.kind, None, 0.0, frames, reason=reason)
 
@@ -155,26 +160,34 @@ def _placed_beside(
     scene: Scene,
     asker_m: Vec3 | None,
     min_confidence: float,
-) -> Draft | None:
-    """What has its own place near that of the named thing; None where that has none, or nothing is near."""
+) -> Draft:
+    """What has its own place near that of the named thing; without a value where that has none, or nothing is near.
+
+    ``also`` of a draft without a value names the nearest thing all the same, as the end of a sentence.
+    """
     relating = Relating(retriever, finder, scene, asker_m, min_confidence)
     named = relating.thing(query, relation.objects[0])
-    as_of_ns = int(scene.stamps_ns[-1])
-    for entity in named.located:
-        place = entity.position
-        around = retriever.reader.near(
-            finder.in_view, place.mean_m, relating.reach_m, as_of_ns, map_id=place.map_id, limit=LOOKED_AT
+    reach_m = NEAR_M if query.superlative is Superlative.NEAREST else relating.reach_of(relation)
+    known = [
+        (float(np.linalg.norm(np.subtract(entity.position.mean_m, place.mean_m))), entity)
+        for place in (located.position for located in named.located)
+        for entity in retriever.reader.near(
+            finder.in_view, place.mean_m, NEAR_M, int(scene.stamps_ns[-1]), map_id=place.map_id, limit=LOOKED_AT
         )
-        others = [
-            e.label
-            for e in around
-            if e.entity_id not in named.entity_ids and e.position.source is not PositionSource.ROBOT
-        ]
-        frame = _last_frame(retriever, finder.in_view, entity, scene)
-        if others and frame is not None:
-            told = _told(query, list(dict.fromkeys(others)), (frame,), sure=NAMED)
-            return dataclasses.replace(told, also=f"Each at most {relating.reach_m:.1f} m from it.")
-    return None
+        if entity.entity_id not in named.entity_ids and entity.position.source is not PositionSource.ROBOT
+    ]
+    known.sort(key=lambda found: found[0])
+    around = [found for found in known if found[0] <= reach_m]
+    if query.superlative is Superlative.NEAREST:
+        around = around[:1]
+    frame = _last_frame(retriever, finder.in_view, around[0][1], scene) if around else None
+    if frame is not None:
+        told = _told(query, list(dict.fromkeys(entity.label for _, entity in around)), (frame,), sure=NAMED)
+        away = max(away for away, _ in around)
+        far = f"{away:.1f} m from it." if len(around) == 1 else f"Each at most {away:.1f} m from it."
+        return dataclasses.replace(told, also=far)
+    also = f"; the nearest whose place I know is {known[0][1].label}, {known[0][0]:.1f} m from it" if known else ""
+    return Draft(query.kind, None, 0.0, also=also)
 
 
 def _placed_near(retriever: Retriever, view: str, scene: Scene, asker_m: Vec3) -> Draft | None:
@@ -198,24 +211,31 @@ def _last_frame(retriever: Retriever, view: str, entity: Entity, scene: Scene) -
     return None
 
 
-def labels_of(retriever: Retriever, scene: Scene, frame: int) -> list[str]:
-    """What was detected in a frame, by short names; where nothing was, what its caption says first."""
+def labels_of(retriever: Retriever, scene: Scene, frame: int, *, captions: bool = True) -> list[str]:
+    """What was detected in a frame, by short names; where nothing was, what its caption says first if ``captions``."""
     index = retriever.index
     part = index.narrowed(scene.cut, frame, frame + 1)
     _, slots, caption = index.mentions_in(part)
     texts = list(dict.fromkeys(index.texts[int(slot)] for slot in slots[~caption]))
     names = [text for text in texts if len(text.split()) <= LABEL_WORDS] or texts
-    return names or [index.texts[int(slot)] for slot in slots[:1]]
+    return names or [index.texts[int(slot)] for slot in slots[:1] if captions]
 
 
 def common_labels(retriever: Retriever, scene: Scene) -> list[str]:
     """What most frames of a scene show, most frequent first."""
     index = retriever.index
     _, slots, caption = index.mentions_in(scene.cut)
-    counted = Counter(slots[~caption].tolist()) or Counter(slots.tolist())
-    return [index.texts[slot] for slot, _ in sorted(counted.items(), key=lambda item: (-item[1], item[0]))]
+    counts = np.bincount(slots[~caption] if (~caption).any() else slots)
+    named = np.flatnonzero(counts)
+    return [index.texts[slot] for slot in named[np.argsort(-counts[named], kind="stable")].tolist()]
+
+
+def listed(names: list[str]) -> str:
+    """Names in one line, and how many more there are."""
+    more = f" and {len(names) - TOLD} more" if len(names) > TOLD else ""
+    return ", ".join(name.rstrip(".") for name in names[:TOLD]) + more
 
 
 def _told(query: Query, names: list[str], frames: tuple[int, ...], sure: float = NAMED / 2) -> Draft:
-    text = ", ".join(names[:TOLD])
+    text = listed(names)
     return Draft(query.kind, text or None, sure if text else 0.0, tuple((frame, 1.0) for frame in frames), thing=text)

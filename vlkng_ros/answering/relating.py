@@ -25,6 +25,9 @@ from vlkng_ros.types import AnswerKind, Entity, Float64Array, PositionSource, Ve
 
 BY_DISTANCE = frozenset(("near", "between"))
 """Relations that places tell; of the others only an edge or a caption does."""
+NEXT_TO = frozenset(("next to", "beside", "besides", "adjacent to", "alongside"))
+NEXT_TO_M = 2.0
+"""What is next to a thing is not as far from it as what is near, whatever the scale of a recording."""
 SIDES = {
     "left of": re.compile(r"\bleft\b"),
     "right of": re.compile(r"\bright\b"),
@@ -94,6 +97,10 @@ class Relating:
     def reach_m(self) -> float:
         """How far apart things are that are near each other: what the ranking of places goes by, too."""
         return RELATION_REACH_M * scale_of(self._scene.positions_m)
+
+    def reach_of(self, relation: Relation) -> float:
+        """How far apart things may be that stand so."""
+        return min(self.reach_m, NEXT_TO_M) if relation.said in NEXT_TO else self.reach_m
 
     def thing(self, query: Query, phrase: str) -> Thing:
         """What the memory holds of a phrase."""
@@ -221,12 +228,12 @@ class Relating:
             ends = [(a, b) for a in others[0].located for b in others[1].located if _same_map(a, b)]
             away = [_from_line(t, *pair) for t in target.located for pair in ends if _same_map(t, pair[0])]
             if away:
-                return Judgement(min(away) <= self.reach_m)
+                return Judgement(min(away) <= self.reach_of(relation))
         else:
             pairs = [closest(target, other) for other in others]
             if all(pair is not None for pair in pairs):
                 apart = max(pair[0] for pair in pairs if pair is not None)
-                return Judgement(apart <= self.reach_m, f"They are {apart:.1f} m apart.")
+                return Judgement(apart <= self.reach_of(relation), f"They are {apart:.1f} m apart.")
         if all(self._viewed_near(target, other) for other in others):
             return Judgement(True)
         named = " and ".join(other.phrase for other in others)

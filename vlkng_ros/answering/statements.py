@@ -59,7 +59,8 @@ NEAR = {
 }
 """How captions say a relation; the others in the question's words."""
 _PUT = (
-    r"(?:sitting|standing|hanging|hung|mounted|placed|parked|located|lying|leaning|attached|painted|displayed|written)"
+    r"(?:sitting|standing|hanging|hung|mounted|placed|parked|located|lying|leaning|attached|painted|displayed|written|"
+    r"sleeping|resting|waiting|(?:sit|stand|hang|lie|lean|sleep|rest|wait)s?)"
 )
 _LEAD = re.compile(r"((?:\b(?:an?|the|one|two|three|several|some|another)\s+)?(?:[a-z-]+\s+){0,2})$", re.IGNORECASE)
 _NO_LEAD = re.compile(r"^.*\b(?:shows?|is|are|of|and|by|with|in|on)\s+", re.IGNORECASE)

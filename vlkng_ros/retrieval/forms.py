@@ -36,6 +36,7 @@ _ASKER = re.compile(r"^(?:me|us|here|you|(?:the )?robot|(?:my|your)(?: current)?
 _SAID_OF = re.compile(
     rf"^(?:is|are|was|were)\s+{_DETERMINER}\s+(?P<thing>[a-z][a-z \-]*?)\s+(?P<said>[a-z]+)$",
 )
+_ARTICLES = frozenset(("a", "an", "the", "any", "some"))
 _ORDER = re.compile(
     rf"^(?P<rest>.+?)\s+(?P<way>after|before|earlier(?= than)|later(?= than))(?:\s+than)?\s+"
     rf"(?:{grammar.SUBJECT}\s+(?:had\s+|have\s+)?{grammar.SEEING}\s+|(?:seeing|passing|finding|visiting)\s+)?"
@@ -117,3 +118,18 @@ def parts_of(phrase: str, kind: AnswerKind) -> tuple[str, ...]:
     if not apart or any(len(n.split()) > PART_WORDS or is_clause(n) or grammar.RELATION.search(n) for n in names):
         return ()
     return tuple(names)
+
+
+def choices_of(text: str, kind: AnswerKind) -> tuple[tuple[str, ...], str]:
+    """-> (the alternatives of "is it a cat or a dog", the text without them)."""
+    if kind not in (AnswerKind.TEXT, AnswerKind.BINARY) or not (found := grammar.CHOICE.search(text)):
+        return (), text
+    left, right = found[1].split(), found[2].split()
+    right = right[1:] if right[0] in _ARTICLES and len(right) > 1 else right
+    cut = max((i for i, word in enumerate(left) if word in _ARTICLES), default=-1) + 1
+    wide = len(left) - cut
+    if cut == 0 or wide > len(right):  # "is the door open or closed": as many words as the other one has
+        wide = min(len(left), len(right))
+    rest = f"{text[: found.start()]} {' '.join(left[: len(left) - wide])}"
+    rest = re.sub(r"(?:\b(?:an?|the|any|some)\b|[\s,])+$", "", rest)
+    return (" ".join(left[len(left) - wide :]), " ".join(right)), " ".join(rest.split())

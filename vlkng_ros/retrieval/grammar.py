@@ -245,8 +245,9 @@ GO_WHERE = re.compile(
     r"| (?:should|can|could|do|must) (?:i|we) (?:go|look|find (?:it|one|them|that)))?$"
 )
 """A question about what the sentence before names."""
+TO_THING = re.compile(r"\s+to (?P<object>.+)$")
 WHICH_THING = re.compile(
-    r"^(?:(?:what|which|who)(?:'s|s)?\b\s*(?:(?:is|are|was|were|did|do|have|had|could|can)\b\s*)?"
+    r"^(?:(?:what|which|who)(?:'s|s)?\b\s*(?:(?:(?:thing|object|item)s|people)\s+(?=(?:did|do|have|has|had|can|could)\b))?(?:(?:is|are|was|were|did|do|have|had|could|can)\b\s*)?"
     rf"(?:{SUBJECT}\s+)?(?:(?:{ADVERB}|{SEEING}|happened|happening|going on)\b\s*)*"
     r"|describe(?: what)?\b\s*)(?:(?:the|an?|any|all|other)\s+)*"
     r"(?:(?:thing|object|item|stuff|something|anything|everything|person|one)s?\b\s*)?"

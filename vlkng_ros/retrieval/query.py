@@ -29,6 +29,8 @@ class Relation:
 
     predicate: str
     objects: tuple[str, ...]
+    said: str = field(default="", compare=False)
+    """The predicate in the question's words: "next to" is nearer than "near"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +137,12 @@ def parse(text: str) -> Query:
     order, than = "", ""
     if kind is AnswerKind.BINARY and motion is None:
         body, order, than = forms.order_of(body)
-    choices, body = _choices(body, kind)
-    is_open, relation = _open(body, kind) if motion is None or motion.leaves_target else (False, None)
+    choices, body = forms.choices_of(body, kind)
+    is_open, relation = (
+        _open(body, kind, superlative is Superlative.NEAREST)
+        if motion is None or motion.leaves_target
+        else (False, None)
+    )
     people = is_open and re.match(r"^who", body) is not None
     if is_open:
         body = ""
@@ -300,30 +306,14 @@ def _attribute(text: str, kind: AnswerKind) -> tuple[str, str, str]:
     return asked.attribute, grammar.WHERE_ELSE.sub("", asked.thing or text) if asked.attribute else text, asked.verb
 
 
-def _choices(text: str, kind: AnswerKind) -> tuple[tuple[str, ...], str]:
-    """-> (the alternatives, the text without them)."""
-    if kind not in (AnswerKind.TEXT, AnswerKind.BINARY) or not (found := grammar.CHOICE.search(text)):
-        return (), text
-    left, right = found[1].split(), found[2].split()
-    right = right[1:] if right[0] in _ARTICLES and len(right) > 1 else right
-    cut = max((i for i, word in enumerate(left) if word in _ARTICLES), default=-1) + 1
-    wide = len(left) - cut
-    if cut == 0 or wide > len(right):  # "is the door open or closed": as many words as the other one has
-        wide = min(len(left), len(right))
-    rest = f"{text[: found.start()]} {' '.join(left[: len(left) - wide])}"
-    rest = re.sub(r"(?:\b(?:an?|the|any|some)\b|[\s,])+$", "", rest)
-    return (" ".join(left[len(left) - wide :]), " ".join(right)), " ".join(rest.split())
-
-
-_ARTICLES = frozenset(("a", "an", "the", "any", "some"))
-
-
-def _open(text: str, kind: AnswerKind) -> tuple[bool, Relation | None]:
+def _open(text: str, kind: AnswerKind, nearest: bool) -> tuple[bool, Relation | None]:
     """-> (whether it is asked what there is, the relation in which that stands to something)."""
     if kind is not AnswerKind.TEXT:
         return False, None
     if grammar.WHICH_THING.search(text):
         return True, None
+    if nearest and (to := grammar.TO_THING.search(text)) and grammar.WHICH_THING.search(text[: to.start()]):
+        return True, Relation("near", (grammar.ARTICLE.sub("", to["object"]),), "nearest to")
     found = grammar.RELATION.search(text)
     if found and grammar.WHICH_THING.search(text[: found.start()]):
         return True, _relation(found)
@@ -392,4 +382,4 @@ def _relation(found: re.Match[str]) -> Relation:
     said = " ".join(found["predicate"].split())
     objects = re.split(r"\s+and\s+", found["object"]) if said == "between" else [found["object"]]
     names = tuple(grammar.ARTICLE.sub("", part.strip()) for part in objects if part.strip())
-    return Relation(grammar.PREDICATES.get(said, said), names)
+    return Relation(grammar.PREDICATES.get(said, said), names, said)

@@ -122,8 +122,8 @@ def test_a_question_of_little_words_alone_is_answered(ask: Ask, question: str) -
 
 
 def test_a_question_that_names_nothing_is_not_answered_with_certainty(ask: Ask) -> None:
-    answer = ask("What did you see?")
-    assert (answer.status, answer.text, answer.confidence) == (AnswerStatus.NOT_FOUND, "I do not know.", 0.0)
+    answer = ask("What is it?")
+    assert (answer.status, answer.confidence) == (AnswerStatus.NOT_FOUND, 0.0)
 
 
 def test_a_question_that_is_far_too_long_is_refused(ask: Ask) -> None:

@@ -51,7 +51,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryQuery]:
         ("Who was riding a bicycle?", "a young woman in a coat"),
         ("What was on the table?", "a blue vase"),
         ("What does the building look like?", "The building is made of red brick and has large windows."),
-        ("What did you see after the building?", "bench, fountain, pigeon"),
+        ("What did you see after the building?", "bench, fountain, pigeon, lamp"),
         ("What are you looking at right now?", "bench, lamp"),
     ],
 )
