@@ -127,6 +127,8 @@ def _ask_all(memory: MemoryQuery, lines: list[dict[str, Any]], args: argparse.Na
     failed = 0
     for line in lines:
         try:
+            if "error" in line:
+                raise line["error"]
             reply = as_json(line["id"], _ask_line(memory, line, args))
         except (InvalidInputError, ModelError) as error:
             failed += 1
@@ -137,7 +139,7 @@ def _ask_all(memory: MemoryQuery, lines: list[dict[str, Any]], args: argparse.Na
     return 1 if failed else 0
 
 
-def _refused(line_id: str | int, error: VlkngError) -> dict[str, Any]:
+def _refused(line_id: str | int | None, error: VlkngError) -> dict[str, Any]:
     """A reply with the keys of any other, and why there is no answer."""
     from vlkng_ros.types import AnswerStatus
 
@@ -165,8 +167,10 @@ def _question(
 def read_batch(path: Path) -> Iterator[dict[str, Any]]:
     """The lines of a batch file, checked: ``id`` and ``question`` are needed, the rest may be absent or null.
 
+    A line that is no such object has its ``id``, where it can be read, and under ``error`` what is wrong with it.
+
     Raises:
-        InvalidInputError: the file cannot be read, or a line is not such an object; the message has its number.
+        InvalidInputError: the file cannot be read.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -175,20 +179,35 @@ def read_batch(path: Path) -> Iterator[dict[str, Any]]:
     # Not splitlines(): JSON may hold U+2028 and the like as they are.
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
-            yield _checked(line, f"{path}, line {number}")
+            where, line_id = f"{path}, line {number}", None
+            try:
+                entry = _entry(line, where)
+                line_id = _line_id(entry)
+                yield _checked(entry, line_id, where)
+            except InvalidInputError as error:
+                yield {"id": line_id, "error": error}
 
 
-def _checked(line: str, where: str) -> dict[str, Any]:
+def _entry(line: str, where: str) -> dict[str, Any]:
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError) as error:  # ValueError: also an integer of thousands of digits
         raise InvalidInputError(f"{where}: is not JSON: {error}") from error
     if not isinstance(entry, dict):
         raise InvalidInputError(f"{where}: needs an object with 'id' and 'question', got {type(entry).__name__}")
+    return entry
+
+
+def _line_id(entry: dict[str, Any]) -> str | int | None:
+    found = entry.get("id")
+    return found if isinstance(found, (str, int)) and not isinstance(found, bool) else None
+
+
+def _checked(entry: dict[str, Any], line_id: str | int | None, where: str) -> dict[str, Any]:
     question = entry.get("question")
-    if not isinstance(question, str) or not any(c.isalnum() for c in question):
-        raise InvalidInputError(f"{where}: 'question' is missing or empty")
-    if not isinstance(entry.get("id"), (str, int)) or isinstance(entry.get("id"), bool):
+    if not isinstance(question, str):
+        raise InvalidInputError(f"{where}: 'question' is missing, or no text")
+    if line_id is None:
         raise InvalidInputError(f"{where}: 'id' is missing or neither text nor a number")
     for key in ("since_ns", "as_of_ns"):
         if entry.get(key) is not None and (not isinstance(entry[key], int) or isinstance(entry[key], bool)):
@@ -205,7 +224,7 @@ def _checked(line: str, where: str) -> dict[str, Any]:
     since, as_of = entry.get("since_ns"), entry.get("as_of_ns")
     if since is not None and as_of is not None and since > as_of:
         raise InvalidInputError(f"{where}: the time window is empty: since_ns {since} lies after as_of_ns {as_of}")
-    return {"id": entry["id"], "question": question, "since_ns": since, "as_of_ns": as_of, "position": position}
+    return {"id": line_id, "question": question, "since_ns": since, "as_of_ns": as_of, "position": position}
 
 
 def _is_length(value: object) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from vlkng_ros.memory.words import COLORS, SIZES, STOP_WORDS, stem, tokens
+from vlkng_ros.retrieval.kinds import things_of_kind
 
 SAME: tuple[tuple[str, ...], ...] = (
     ("sofa", "couch", "studio couch", "settee"),
@@ -135,7 +136,7 @@ def other_wordings(phrase: str, *, loose: bool = True, limit: int = 8) -> tuple[
     Args:
         phrase: the target.
         loose: also the general word of a kind, and its other kinds.
-        limit: wordings at most.
+        limit: wordings at most, besides what is of a kind that the target names.
     """
     said = _stems(phrase)
     words = tokens(phrase)
@@ -154,4 +155,5 @@ def other_wordings(phrase: str, *, loose: bool = True, limit: int = 8) -> tuple[
             for wording, stems in group:
                 if wording != taken and stems != said[start : start + width]:
                     found.append(" ".join([*words[:start], wording, *words[start + width :]]))
-    return tuple(dict.fromkeys(w for w in found if _stems(w) != said))[:limit]
+    others = tuple(dict.fromkeys(w for w in found if _stems(w) != said))[:limit]
+    return tuple(dict.fromkeys((*others, *things_of_kind(phrase))))
