@@ -1,0 +1,122 @@
+"""What people ask who know nothing of memories: amounts, orders, kinds, politeness, worked out by hand."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from captioned_drives import SECOND, WordEncoder, open_writer
+
+from vlkng_ros.answering import MemoryQuery
+from vlkng_ros.memory import MemoryReader
+from vlkng_ros.types import AnswerKind, AnswerStatus, Capture, Detection, Perception, Pose, Question
+
+ROOMS = [(), ("cup", "dining table"), (), ("cat",), (), ("motorcycle",), ("tv",), (), ("person",), ()]
+"""What was seen every 10 s and 10 m: one thing of each."""
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryQuery]:
+    path: Path = tmp_path_factory.mktemp("ordinary") / "memory.db"
+    with open_writer(path, WordEncoder()) as writer:
+        for i, labels in enumerate(ROOMS):
+            keyframe = writer.add_keyframe(Capture((100 + 10 * i) * SECOND, Pose.planar("map", 10.0 * i, 0.0, 0.0)))
+            detections = tuple(Detection(label) for label in labels)
+            writer.add_perception(keyframe.keyframe_id, Perception("", detections, backend="told"))
+            writer.associate(keyframe.keyframe_id)
+    with MemoryReader.open(path) as reader:
+        yield MemoryQuery(reader, WordEncoder())
+
+
+@pytest.mark.parametrize(
+    ("question", "yes"),
+    [
+        ("Is there more than one cat?", False),
+        ("Are there at least two cats?", False),
+        ("Is there exactly one cat?", True),
+        ("Are there fewer than 3 cats?", True),
+        ("Are there no more than one cat?", True),
+        ("Did you see several cats?", False),
+        ("Did you see two cats?", False),
+        ("Did you see a couple of cats?", False),
+        ("Is there at least one cat?", True),
+        ("Are there fewer than two elephants?", True),
+        ("Are there more than two elephants?", False),
+        ("Did you see the motorcycle after the cat?", True),
+        ("Did you see the cat before the motorcycle?", True),
+        ("Did you see the motorcycle before the cat?", False),
+        ("Did you see the cat after you saw the motorcycle?", False),
+        ("Did you pass the cup before passing the person?", True),
+        ("Was the cup earlier than the person?", True),
+        ("Did you see the elephant before the cat?", False),
+        ("Did you see an animal?", True),
+        ("Is there a vehicle?", True),
+        ("Is there any furniture?", True),
+        ("Is there a fruit?", False),
+        ("Is there a bike?", True),
+        ("Is there a bicycle?", False),
+        ("Did you see a motorbike?", True),
+        ("Did you see a kitty?", True),
+        ("Did you see a human?", True),
+        ("Did you see anyone?", True),
+        ("Did you see any TVs?", True),
+        ("Have you seen a motorcycle at any time?", True),
+        ("Could you tell me, please, if at any point of your trip you happened to see a motorcycle?", True),
+        ("Did you perhaps come across a cat during the tour?", True),
+        ("Is the cat still there?", True),
+    ],
+)
+def test_yes_or_no(memory: MemoryQuery, question: str, yes: bool) -> None:
+    answer = memory.ask(Question(question))
+    assert (answer.kind, answer.value) == (AnswerKind.BINARY, yes)
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Did you see the cat before the elephant?", "I have not seen elephant."),
+        ("Is anyone in the office?", "I saw person, and do not know which place is office."),
+        ("How many rooms did you visit?", "I do not know how many rooms: nothing I saw was called so."),
+        ("Why is the cat there?", "I remember what I saw, and not why it is so."),
+        ("When will you see the cat?", "I remember what was, and do not know what will be."),
+        ("Will the cat be there tomorrow?", "I remember what was, and do not know what will be."),
+        (
+            "How do I get from the cat to the cup?",
+            "I do not know the way from one thing to another; ask where one of them is.",
+        ),
+        ("cup cat or person cat", "I do not understand 'cup cat or person cat'."),
+    ],
+)
+def test_no_is_not_said_of_what_was_not_looked_for(memory: MemoryQuery, question: str, said: str) -> None:
+    answer = memory.ask(Question(question))
+    assert (answer.status, answer.value, answer.text) == (AnswerStatus.NOT_FOUND, None, said)
+
+
+@pytest.mark.parametrize(
+    ("question", "count"),
+    [
+        ("How many cats did you see?", 1),
+        ("How many animals did you see?", 1),
+        ("How many vehicles are there?", 1),
+        ("How many TVs are there?", 1),
+        ("How many elephants did you see?", 0),
+    ],
+)
+def test_how_many(memory: MemoryQuery, question: str, count: int) -> None:
+    answer = memory.ask(Question(question))
+    assert (answer.kind, answer.value) == (AnswerKind.COUNT, count)
+    if not count:
+        assert answer.text == "0. I have not seen elephants."
+
+
+def test_all_things_are_counted_where_none_is_named(memory: MemoryQuery) -> None:
+    assert memory.ask(Question("How many things did you see?")).value == 6
+    assert memory.ask(Question("How many objects did you see?", as_of_ns=115 * SECOND)).value == 2
+
+
+@pytest.mark.parametrize(
+    "question", ["Bring me the cat", "Give me the cat", "Where is the kitty?", "Which way is the cat?"]
+)
+def test_the_cat_is_where_it_was_seen(memory: MemoryQuery, question: str) -> None:
+    answer = memory.ask(Question(question))
+    assert answer.kind is AnswerKind.POSITION
+    assert answer.keyframes[0].keyframe.keyframe_id == 4
