@@ -42,6 +42,7 @@ def add_parser(subparsers: arguments.Parsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the view."""
+    from vlkng_ros.cli.memories import bring_up_to_date
     from vlkng_ros.cli.progress import progress
     from vlkng_ros.memory import MemoryReader, MemoryWriter, open_encoder
     from vlkng_ros.memory.association.registry import open_associator
@@ -54,6 +55,7 @@ def run(args: argparse.Namespace) -> int:
     if args.associator == "stoa" and not args.llm:
         print("stoa without --llm: no model decides, so the view is what proximity makes of it", file=sys.stderr)
     associator = open_associator(config.association, args.associator)
+    bring_up_to_date(args.memory)
     with MemoryReader.open(args.memory) as reader:
         keyframes = reader.stats().keyframes
         known = associator.view in reader.views()

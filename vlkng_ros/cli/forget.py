@@ -39,9 +39,11 @@ def add_parser(subparsers: arguments.Parsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Ask, forget, and say what is gone."""
+    from vlkng_ros.cli.memories import bring_up_to_date
     from vlkng_ros.memory import MemoryReader, MemoryWriter
 
     what = _named(args)
+    bring_up_to_date(args.memory)
     with MemoryReader.open(args.memory) as reader:
         stats = reader.stats()
     if not args.yes and not _agreed(f"Forget {what} in {args.memory} ({counted(stats.keyframes, 'keyframe')})?"):

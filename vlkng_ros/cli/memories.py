@@ -5,10 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vlkng_ros.errors import SchemaVersionError
+
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from vlkng_ros.types import Keyframe
+
+
+def bring_up_to_date(path: Path) -> None:
+    """Bring a memory of an earlier version into this one's form, as opening it for writing does; a newer one is refused.
+
+    Raises:
+        MemoryFileError: there is none, or it cannot be written.
+    """
+    from vlkng_ros.memory import MemoryReader, MemoryWriter
+
+    try:
+        MemoryReader.open(path).close()
+    except SchemaVersionError:
+        MemoryWriter.open(path, encoder=None).close()
 
 
 def known_keyframes(path: Path, camera: str, stamps_ns: Collection[int] | None = None) -> dict[int, Keyframe]:

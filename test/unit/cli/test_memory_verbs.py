@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
 import sys
 from pathlib import Path
 from typing import Any
@@ -201,6 +202,17 @@ def test_a_model_that_is_not_there_is_said_before_a_view_is_made_without_it(
     assert db.read_bytes() == before
     assert run("associate", "--memory", db, "--with", "stoa", "--text-encoder", "none") == 0
     assert "no model decides" in capsys.readouterr().err
+
+
+def test_a_memory_of_an_earlier_version_is_brought_up_to_date(db: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with sqlite3.connect(db) as connection:
+        connection.execute("UPDATE head SET place_format = 'earlier'")
+    connection.close()
+    assert run("inspect", "--memory", db) == 2
+    assert "open it once for writing, with builder_node or `vlkng associate`" in capsys.readouterr().err
+    assert run("associate", "--memory", db, "--with", "proximity", "--text-encoder", "none") == 0
+    assert run("inspect", "--memory", db) == 0
+    assert "observations  4" in capsys.readouterr().out
 
 
 def test_a_thing_of_one_of_several_views_needs_the_view(db: Path, capsys: pytest.CaptureFixture[str]) -> None:
