@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def bring_up_to_date(path: Path) -> None:
-    """Bring a memory of an earlier version into this one's form, as opening it for writing does; a newer one is refused.
+    """Bring a memory of an earlier version into this one's form, as opening it for writing does.
 
     Raises:
         MemoryFileError: there is none, or it cannot be written.

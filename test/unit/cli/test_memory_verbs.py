@@ -212,7 +212,7 @@ def test_a_memory_of_an_earlier_version_is_brought_up_to_date(db: Path, capsys: 
     assert "open it once for writing, with builder_node or `vlkng associate`" in capsys.readouterr().err
     assert run("associate", "--memory", db, "--with", "proximity", "--text-encoder", "none") == 0
     assert run("inspect", "--memory", db) == 0
-    assert "observations  4" in capsys.readouterr().out
+    assert "3 entities from 4 observations" in capsys.readouterr().out
 
 
 def test_a_thing_of_one_of_several_views_needs_the_view(db: Path, capsys: pytest.CaptureFixture[str]) -> None:
