@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import time
 
 from vlkng_ros.answering.draft import Draft
@@ -18,6 +19,7 @@ from vlkng_ros.memory import MemoryReader
 from vlkng_ros.memory.words import terms
 from vlkng_ros.retrieval.channels import channels_of
 from vlkng_ros.retrieval.crops import CropIndex
+from vlkng_ros.retrieval.motion_phrases import MotionKind
 from vlkng_ros.retrieval.presets import NAMES, finder_for
 from vlkng_ros.retrieval.query import Query, parse
 from vlkng_ros.retrieval.retriever import Retriever, Scene
@@ -34,7 +36,10 @@ from vlkng_ros.types import (
     TextEncoder,
 )
 
-NOT_UNDERSTOOD = "I do not understand the question (English only), and have not seen"
+NOT_UNDERSTOOD = "I do not understand the question (English only)"
+ONE_QUESTION = "I answer one question at a time, the last."
+_NO_THING = re.compile(r"\d|^(?:go|drive|walk|move|stop|turn|wait|come|look|run|help|start|follow|yes|no)\b|^$")
+"""Words alone that are no name of a thing: numbers, and orders."""
 
 
 class Stopwatch:
@@ -135,8 +140,9 @@ class MemoryQuery:
         if len(scene):
             with self._reader.snapshot():  # one transaction, not one for each of many small reads
                 draft = answerer.draft(query, scene, asker)
-        if draft.value is None and query.bare and self._strange(query, scene):
-            draft = Draft(query.kind, None, 0.0, reason=f"{NOT_UNDERSTOOD} {query.target}")
+        if query.bare and not query.times and self._strange(query, scene) and (draft.value is None or _is_name(query)):
+            also = "" if _NO_THING.search(query.target) else f", and have not seen {query.target}"
+            draft = Draft(query.kind, None, 0.0, reason=f"{NOT_UNDERSTOOD}{also}")
         watch.lap("retrieve")
         if said and draft.thing == query.target:
             draft = dataclasses.replace(draft, thing=said)  # "I have not seen ..." is said in the asker's words
@@ -151,6 +157,8 @@ class MemoryQuery:
             )
         watch.lap("keyframes")
         answer = self._answer(query, worked, ranked, as_of_ns, preset, NEWEST if question.as_of_ns is None else "")
+        if query.several:
+            answer = dataclasses.replace(answer, text=f"{answer.text.rstrip('.')}. {ONE_QUESTION}")
         answer = self._with_notice(answer, int(scene.stamps_ns[-1]) if len(scene) else as_of_ns)
         watch.lap("answer")
         return dataclasses.replace(answer, timings_ms=watch.total())
@@ -216,6 +224,11 @@ class MemoryQuery:
             preset=preset,
             answerer=worked.answerer,
         )
+
+
+def _is_name(query: Query) -> bool:
+    """Whether words alone are no more than a name of the robot."""
+    return query.motion is not None and query.motion.kind is MotionKind.MOVE and not query.target
 
 
 def _seen(draft: Draft) -> bool:

@@ -33,6 +33,7 @@ PLACE_NOUN = r"(?:place|places|location|position|spot|room|area|part|coordinates
 WHERE = re.compile(
     rf"^(?:(?:from |to |near )?where(?:abouts)?(?:'s|s)?|(?:in|at|to|on) (?:what|which) {PLACE_NOUN}"
     rf"|what (?:is|was|are|were) the (?:location|position|coordinates?|place) (?:of|where|in which|at which)"
+    r"|(?:what|which) (?:room|floor|building|area|hall|hallway|corridor)(?= (?:is|are|was|were|did)\b.* (?:in|on)$)"
     rf"|which way(?= (?:is|are|to)\b)(?: to)?|(?:what|which) (?:location|position|place|spot))\b\s*"
 )
 REQUEST = re.compile(
@@ -245,6 +246,8 @@ GO_WHERE = re.compile(
     r"| (?:should|can|could|do|must) (?:i|we) (?:go|look|find (?:it|one|them|that)))?$"
 )
 """A question about what the sentence before names."""
+REFERS = re.compile(r"\b(?:it|they|them|that|those|one|ones|he|him|she|her|its|there|again)\b|^where$")
+"""A question that needs the one before it."""
 TO_THING = re.compile(r"\s+to (?P<object>.+)$")
 WHICH_THING = re.compile(
     r"^(?:(?:what|which|who)(?:'s|s)?\b\s*(?:(?:(?:thing|object|item)s|people)\s+(?=(?:did|do|have|has|had|can|could)\b))?(?:(?:is|are|was|were|did|do|have|had|could|can)\b\s*)?"

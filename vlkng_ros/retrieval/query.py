@@ -92,6 +92,8 @@ class Query:
     """Why no memory can answer it."""
     unclear: bool = False
     """The target holds words that name no thing: not all of the question was understood."""
+    several: bool = False
+    """More than one question was asked; this is the last."""
     bare: bool = False
     """Words alone, which nothing marks as a question in English."""
     names: frozenset[str] = frozenset()
@@ -187,6 +189,7 @@ def parse(text: str) -> Query:
         people=people,
         beyond=out_of_reach,
         unclear=forms.is_unclear(phrase),
+        several=_asks_several(text),
         bare=bare,
         names=frozenset(term for name in grammar.NAME.findall(text) for term in terms(name)),
     )
@@ -228,6 +231,12 @@ _ASKING = (
     grammar.COUNT,
     grammar.DURATION,
 )
+
+
+def _asks_several(text: str) -> bool:
+    """Whether there are several questions, and the last is none about what one before it names."""
+    parts = [_unwrapped(part.strip(" ?")) for part in re.split(r"\?+\s+", text.lower().translate(_PLAIN))]
+    return sum(map(_asks, parts)) > 1 and grammar.REFERS.search(parts[-1]) is None
 
 
 def _asks(text: str) -> bool:
@@ -351,6 +360,7 @@ def _phrase(text: str, kind: AnswerKind, requested: bool) -> str:
         text = re.sub(r"^(?:(?:if|whether)(?:\s+there\s+(?:is|are|was|were))?|use|buy|grab)\s+", "", text)
         text = grammar.TAIL.sub("", text)
         text = re.sub(r"\s+(?:is|are|was|were)$", "", text)
+        text = re.sub(r"\s+in$", "", text) if kind is AnswerKind.POSITION else text
         text = re.sub(r"^(?:to|of|for|at|in|on|into|where|with)\s+", "", text)
         text = grammar.ARTICLE.sub("", text).strip(" ,'-")
     if kind in (AnswerKind.TEXT, AnswerKind.COUNT) and (aside := grammar.ASIDE.search(text)):

@@ -114,9 +114,30 @@ def test_all_things_are_counted_where_none_is_named(memory: MemoryQuery) -> None
 
 
 @pytest.mark.parametrize(
-    "question", ["Bring me the cat", "Give me the cat", "Where is the kitty?", "Which way is the cat?"]
+    "question",
+    [
+        "Bring me the cat",
+        "Give me the cat",
+        "Where is the kitty?",
+        "Which way is the cat?",
+        "Which room is the cat in?",
+        "Where is the cup? Where is the cat?",
+    ],
 )
 def test_the_cat_is_where_it_was_seen(memory: MemoryQuery, question: str) -> None:
     answer = memory.ask(Question(question))
     assert answer.kind is AnswerKind.POSITION
     assert answer.keyframes[0].keyframe.keyframe_id == 4
+
+
+def test_of_several_questions_the_last_is_answered_and_that_is_said(memory: MemoryQuery) -> None:
+    told = "I answer one question at a time, the last."
+    assert told in memory.ask(Question("Where is the cup? Where is the cat?")).text
+    assert told not in memory.ask(Question("Is there a cat? Where is it?")).text
+    assert told not in memory.ask(Question("Hello! Where is the cat?")).text
+
+
+@pytest.mark.parametrize("text", ["hello", "you", "drive", "20 seconds", "x 6 y 4", "2026-11-30"])
+def test_words_that_ask_nothing_are_no_name_of_a_thing(memory: MemoryQuery, text: str) -> None:
+    answer = memory.ask(Question(text))
+    assert (answer.status, answer.text) == (AnswerStatus.NOT_FOUND, "I do not understand the question (English only).")
