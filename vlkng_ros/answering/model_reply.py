@@ -43,9 +43,11 @@ def schema_for(kind: AnswerKind, frames: Collection[int] = ()) -> dict[str, Any]
         frames: ids of the keyframes that it may cite; empty where they are not known yet.
     """
     cited = {"type": "integer", "enum": sorted(frames)} if frames else {"type": "integer"}
+    least = 1 if frames and kind not in _VALUES else 0
+    most = min(MAX_FRAMES, len(frames)) or MAX_FRAMES  # small models repeat one frame for as long as they may
     properties: dict[str, Any] = {
         "found": {"type": "boolean"},
-        "frames": {"type": "array", "items": cited, "maxItems": MAX_FRAMES},
+        "frames": {"type": "array", "items": cited, "minItems": least, "maxItems": most},
     }
     if kind in _VALUES:
         name, value = _VALUES[kind]

@@ -26,7 +26,9 @@ def test_each_kind_has_its_value() -> None:
 
 
 def test_a_schema_names_the_frames_that_may_be_cited() -> None:
-    assert schema_for(AnswerKind.POSITION, SHOWN)["properties"]["frames"]["items"]["enum"] == [3, 4, 5]
+    cited = schema_for(AnswerKind.POSITION, SHOWN)["properties"]["frames"]
+    assert (cited["items"]["enum"], cited["minItems"], cited["maxItems"]) == ([3, 4, 5], 1, 3)
+    assert schema_for(AnswerKind.BINARY, SHOWN)["properties"]["frames"]["minItems"] == 0
     assert "enum" not in schema_for(AnswerKind.POSITION)["properties"]["frames"]["items"]
 
 
