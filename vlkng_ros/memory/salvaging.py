@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from vlkng_ros.errors import MemoryDamagedError, MemoryNotFoundError, NotAMemoryError, VlkngError
+from vlkng_ros.errors import InvalidInputError, MemoryDamagedError, MemoryNotFoundError, NotAMemoryError, VlkngError
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.database import wal_of
 from vlkng_ros.memory.images import ImageFolder
@@ -87,11 +87,15 @@ def salvage(source: Path, writer: MemoryWriter, advance: Callable[[int, int], ob
             if keyframe is None:
                 done.lost_keyframes += 1
             else:
-                if keyframe.session_id != session:
-                    frame_id = keyframe.base_pose.frame_id
-                    writer.start_session(robot=keyframe.robot, map_id=keyframe.map_id, frame_id=frame_id)
-                    session = keyframe.session_id
-                new_ids[number] = _bring_over(keyframe, found, writer, done)
+                try:
+                    if keyframe.session_id != session:
+                        frame_id = keyframe.base_pose.frame_id
+                        writer.start_session(robot=keyframe.robot, map_id=keyframe.map_id, frame_id=frame_id)
+                        session = keyframe.session_id
+                    new_ids[number] = _bring_over(keyframe, found, writer, done)
+                except InvalidInputError:
+                    # Its bytes can be read, and say what no writer takes.
+                    done.lost_keyframes += 1
             advance(number, last)
         for kind, ids, summary in found.spans():
             if all(number in new_ids for number in ids):
@@ -120,7 +124,11 @@ def _bring_over(keyframe: Keyframe, found: _Damaged, writer: MemoryWriter, done:
     if description is None or (jpeg is not None and not description.whole):
         done.lost_descriptions += 1
         return made.keyframe_id
-    writer.add_perception(made.keyframe_id, description.perception)
+    try:
+        writer.add_perception(made.keyframe_id, description.perception)
+    except InvalidInputError:
+        done.lost_descriptions += 1
+        return made.keyframe_id
     writer.associate(made.keyframe_id)
     done.described += 1
     done.shortened += not description.whole
@@ -268,7 +276,9 @@ def _found_in(source: Path) -> Iterator[_Damaged]:
             with suppress(*_BROKEN), closing(sqlite3.connect(copy)) as connection:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             size = max(size, copy.stat().st_size)
-        whole = int.from_bytes(header[28:32], "big") * (int.from_bytes(header[16:18], "big") or 65_536)
+        page = int.from_bytes(header[16:18], "big") or 65_536
+        whole = int.from_bytes(header[28:32], "big") * page
         if ours and size < whole:
+            os.truncate(copy, size - size % page)
             os.truncate(copy, whole)
         yield _Damaged(source, copy, Path(folder), open_files)
