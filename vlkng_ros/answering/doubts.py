@@ -6,6 +6,7 @@ import dataclasses
 
 from vlkng_ros.answering.draft import Draft
 from vlkng_ros.answering.relating import Thing
+from vlkng_ros.answering.sightings import runs_of
 from vlkng_ros.answering.wording import clock
 from vlkng_ros.memory.words import stem, terms
 from vlkng_ros.retrieval.query import Query
@@ -21,7 +22,7 @@ def doubted(query: Query, draft: Draft) -> Draft:
     if draft.value not in (None, 0) or draft.reason or query.negated:
         return draft
     if query.unclear:
-        return Draft(query.kind, None, 0.0, draft.frames, reason=f"I do not understand '{query.target}'")
+        return Draft(query.kind, None, 0.0, draft.frames, reason=f"I do not understand '{query.whole}'")
     if query.kind is AnswerKind.COUNT and PLACES.issuperset(terms(query.target)) and not query.parts:
         reason = f"I do not know how many {query.target or 'there were'}: nothing I saw was called so"
         return Draft(query.kind, None, 0.0, draft.frames, reason=reason)
@@ -34,6 +35,6 @@ def whether_still(draft: Draft, thing: Thing, retriever: Retriever, view: str, s
     entities = [retriever.reader.entity(view, entity_id, until) for entity_id in thing.entity_ids]
     if entities and all(entity.state is EntityState.GONE for entity in entities):
         return dataclasses.replace(draft, value=False, events=(0,), also="When I looked again, it was gone.")
-    frame = max((frame for frame, _ in draft.frames), default=0)
+    frame = max((last for _, last in runs_of(thing.found.evidence.raw)), default=0)
     seen_ns = max((entity.last_seen_ns for entity in entities), default=int(scene.stamps_ns[frame]))
     return dataclasses.replace(draft, also=f"I last saw it at {clock(min(seen_ns, until))}.")

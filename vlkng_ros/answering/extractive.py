@@ -12,11 +12,11 @@ from vlkng_ros.answering.counting import at_once, everything, things_of
 from vlkng_ros.answering.describing import describe, then_seen
 from vlkng_ros.answering.doubts import doubted, whether_still
 from vlkng_ros.answering.draft import Draft
-from vlkng_ros.answering.open_answers import listed, of_anything, of_choices
+from vlkng_ros.answering.open_answers import ANYTHING, is_anything, listed, of_anything, of_choices
 from vlkng_ros.answering.relating import Relating
 from vlkng_ros.answering.several import of_several
 from vlkng_ros.answering.sightings import longest, runs_of, seen_in_order
-from vlkng_ros.memory.words import COLORS
+from vlkng_ros.memory.words import COLORS, terms
 from vlkng_ros.retrieval.amounts import ANY
 from vlkng_ros.retrieval.events import Event, chosen, events_of
 from vlkng_ros.retrieval.motion import standing
@@ -54,6 +54,8 @@ class Extractive:
     def _drafted(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Draft:
         if query.beyond:
             return Draft(query.kind, None, 0.0, reason=query.beyond)
+        if query.kind is AnswerKind.BINARY and query.target in ANYTHING and query.motion is None:
+            return is_anything(query, self._retriever, self._finder, scene, asker_m, self._min_confidence)
         if query.than:
             return seen_in_order(query, self._finder, scene, asker_m, self._min_confidence)
         if query.motion is not None and query.motion.kind is MotionKind.MOVE and query.target:
@@ -131,6 +133,9 @@ class Extractive:
     ) -> Draft:
         """Whether it was seen and, where the question says how it stands to another thing, whether it stands so."""
         seen = sure >= self._min_confidence and bool(frames)
+        if query.relation is not None and (unknown := self._relating(scene, asker_m).unknown_place(query)):
+            reason = f"I saw {query.target}, and do not know which place is {unknown}"
+            return Draft(query.kind, None, 0.0, frames, reason=reason)
         thing = query.target if query.relation is None else query.whole
         also = ""
         if seen and query.relation is not None and not is_doing(query.whole):
@@ -142,18 +147,11 @@ class Extractive:
                 if not judged.yes:
                     told = Draft(query.kind, query.negated, sure, frames, thing=thing, denied=query.negated)
                     return dataclasses.replace(told, also=also, events=(frames[0][0],))
-        if not seen and query.described:
+        if query.described and (not seen or not terms(query.described)):
             thing_alone = query.target.removeprefix(query.described).strip()
             looked = self._looks(query, thing_alone, scene, asker_m)
             if looked is not None:
                 return looked
-        if not seen and query.relation is not None and query.relation.predicate == "in":
-            # "Is anyone in the office": a room that nobody named may well be one that was looked into
-            relating = self._relating(scene, asker_m)
-            unknown = [name for name in query.relation.objects if not relating.thing(query, name).seen]
-            if unknown and relating.thing(query, query.target).seen:
-                reason = f"I saw {query.target}, and do not know which place is {' or '.join(unknown)}"
-                return Draft(query.kind, None, 0.0, frames, reason=reason)
         sure = sure if seen else absence(sure, len(scene))
         told = Draft(query.kind, seen is not query.negated, sure, frames, thing=thing, denied=query.negated, also=also)
         if not (seen and query.still) or query.negated:

@@ -22,6 +22,7 @@ from vlkng_ros.retrieval.ranking import best_frames
 from vlkng_ros.retrieval.retriever import Retriever, Scene
 from vlkng_ros.types import AnswerKind, Entity, Float64Array, PositionSource, Vec3
 
+ANYTHING = frozenset(("anything", "something", "thing", "things", "object", "objects"))
 TOLD = 8
 """Things named in an answer; of more it says how many."""
 NEAR_M = 30.0
@@ -94,6 +95,19 @@ def of_anything(
     return Draft(query.kind, None, 0.0)
 
 
+def is_anything(
+    query: Query, retriever: Retriever, finder: Finder, scene: Scene, asker_m: Vec3 | None, min_confidence: float
+) -> Draft:
+    """Whether there was anything at all, or anything that stands so to another thing: yes, and what, or not known."""
+    asked = dataclasses.replace(query, kind=AnswerKind.TEXT, target="", open=True)
+    draft = of_anything(asked, retriever, finder, scene, asker_m, min_confidence)
+    if draft.value is None or query.negated:
+        reason = draft.reason or (f"I have not seen {draft.thing}" if draft.thing else "")
+        return dataclasses.replace(draft, kind=query.kind, value=None, reason=reason, also="")
+    also = f"I saw: {draft.value}. {draft.also}".strip()
+    return dataclasses.replace(draft, kind=query.kind, value=True, thing="", also=also)
+
+
 def _beside(
     query: Query,
     relation: Relation,
@@ -120,7 +134,8 @@ def _beside(
     if finder.in_view:
         stored = StoredRelations(retriever.reader, finder.in_view)
         as_of_ns = int(scene.stamps_ns[-1])
-        for exact, frame in itertools.product((True, False), best):
+        frames_of_edges = best if query.superlative is not Superlative.FARTHEST else []
+        for exact, frame in itertools.product((True, False), frames_of_edges):
             related = stored.beside(relation, int(scene.keyframe_ids[frame]), as_of_ns, exact=exact)
             if related:
                 return _told(query, related, (frame,), sure=NAMED)
@@ -167,7 +182,8 @@ def _placed_beside(
     """
     relating = Relating(retriever, finder, scene, asker_m, min_confidence)
     named = relating.thing(query, relation.objects[0])
-    reach_m = NEAR_M if query.superlative is Superlative.NEAREST else relating.reach_of(relation)
+    one = query.superlative in (Superlative.NEAREST, Superlative.FARTHEST)
+    reach_m = NEAR_M if one else relating.reach_of(relation)
     known = [
         (float(np.linalg.norm(np.subtract(entity.position.mean_m, place.mean_m))), entity)
         for place in (located.position for located in named.located)
@@ -178,8 +194,8 @@ def _placed_beside(
     ]
     known.sort(key=lambda found: found[0])
     around = [found for found in known if found[0] <= reach_m]
-    if query.superlative is Superlative.NEAREST:
-        around = around[:1]
+    if one:
+        around = around[:1] if query.superlative is Superlative.NEAREST else around[-1:]
     frame = _last_frame(retriever, finder.in_view, around[0][1], scene) if around else None
     if frame is not None:
         told = _told(query, list(dict.fromkeys(entity.label for _, entity in around)), (frame,), sure=NAMED)
@@ -233,7 +249,8 @@ def common_labels(retriever: Retriever, scene: Scene) -> list[str]:
 def listed(names: list[str]) -> str:
     """Names in one line, and how many more there are."""
     more = f" and {len(names) - TOLD} more" if len(names) > TOLD else ""
-    return ", ".join(name.rstrip(".") for name in names[:TOLD]) + more
+    told = [name.rstrip(".") for name in names[:TOLD]]
+    return ("; " if any(len(name.split()) > LABEL_WORDS for name in told) else ", ").join(told) + more
 
 
 def _told(query: Query, names: list[str], frames: tuple[int, ...], sure: float = NAMED / 2) -> Draft:

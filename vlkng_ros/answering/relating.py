@@ -16,7 +16,7 @@ from vlkng_ros.errors import NotInMemoryError
 from vlkng_ros.memory.words import terms
 from vlkng_ros.retrieval.channels import RELATED_FRAMES, StoredRelations, type_terms
 from vlkng_ros.retrieval.hybrid_search import is_inside, wordings
-from vlkng_ros.retrieval.phrases import head_of
+from vlkng_ros.retrieval.phrases import head_of, is_doing
 from vlkng_ros.retrieval.presets import Finder
 from vlkng_ros.retrieval.query import Query, Relation
 from vlkng_ros.retrieval.ranking import RELATION_REACH_M, best_frames, scale_of
@@ -163,6 +163,15 @@ class Relating:
         return self._scene.positions_m[frame].astype(np.float64), keyframe.map_id
 
     # ------------------------------------------------------------------------------------------ relations
+
+    def unknown_place(self, query: Query) -> str:
+        """The room in which a thing, which was seen, is asked to be and that nobody named: it may be any that was."""
+        relation = query.relation
+        if relation is None or relation.predicate != "in" or is_doing(query.whole):
+            return ""
+        names = [name for name in relation.objects if not is_inside("in", name) and not _PRONOUN.search(name)]
+        unknown = [name for name in names if not self.thing(query, name).seen]
+        return " or ".join(unknown) if unknown and self.thing(query, query.target).seen else ""
 
     def judged(self, query: Query, relation: Relation) -> Judgement | None:
         """Whether the target, which was seen, stands so; None where no more is asked than that it was seen."""

@@ -18,6 +18,12 @@ _BOUNDS = (
     (re.compile(rf"\b(?:at most|no more than|not more than|up to|(?:a )?maximum of)\s+{_NUMBER}\s+(?=[a-z])"), None, 0),
     (re.compile(rf"\b(?:exactly|precisely|just|only)\s+{_NUMBER}\s+(?=[a-z])"), 0, 0),
 )
+_MORE = re.compile(r"\b(?:any |some )?(?:(?:more|other|further|additional)(?= [a-z]+s\b)|another(?= [a-z]))\s+")
+_OCCASIONS = re.compile(
+    r"\s*\b(?:(?P<than>more than )?(?P<once>once|twice|thrice)"
+    r"|(?P<least>at least |more than )?(?P<n>\d+|[a-z]+) times)\b"
+)
+_ONCE = {"once": 1, "twice": 2, "thrice": 3}
 _LEADING = re.compile(rf"^(?:an? )?{_NUMBER}\s+(?:of (?:the |them )?)?(?=[a-z])")
 
 
@@ -47,6 +53,22 @@ def bounds_of(text: str) -> tuple[Bounds, str]:
             most = None if fewer is None else number + fewer
             return Bounds(least, most), text[: found.start()] + text[found.end() :]
     return ANY, text
+
+
+def others_of(text: str) -> tuple[Bounds, str]:
+    """-> (two at least, where it is asked if there are more or others, the text without that)."""
+    found = _MORE.search(text)
+    return (Bounds(2), text[: found.start()] + text[found.end() :]) if found else (ANY, text)
+
+
+def occasions_of(text: str) -> tuple[Bounds, str]:
+    """-> (on how many occasions something was seen: "twice", "at least 3 times"; the text without that)."""
+    found = _OCCASIONS.search(text)
+    number = (_ONCE[found["once"]] if found["once"] else _value(found["n"])) if found else 0
+    if found is None or not number:
+        return ANY, text
+    more = (found["than"] or found["least"] or "").startswith("more")
+    return Bounds(number + more), text[: found.start()] + text[found.end() :]
 
 
 def leading(phrase: str) -> tuple[int, str]:

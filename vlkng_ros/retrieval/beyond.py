@@ -5,6 +5,15 @@ from __future__ import annotations
 import re
 
 _CANNOT = (
+    (re.compile(r"^how (?:far|much) (?:did|have|has|had) (?:you|i|we|the robot) "
+                r"(?:drive|driven|travel\w*|go|gone|move\w*|walk\w*|come)\b"),
+     "I do not add up how far I went"),
+    (re.compile(r"^(?:who|what|how old|how tall|how heavy) are you(?: called| made of)?$"
+                r"|^how (?:are|do) you(?: feel(?:ing)?| do(?:ing)?)?$"
+                r"|^what (?:can|could) you do(?: for me)?$|^what (?:is|'s) your name$|^how fast\b"),
+     "I only know what I saw: ask me where, when or how many"),
+    (re.compile(r"^what(?: is the|'s the| is)? (?:time|day|date|year)(?: is it| today| now)?(?: now| today)?$"),
+     "I know when I saw what, and not what time it is now"),
     (re.compile(r"^(?:why\b|how come\b|what (?:is|was) the (?:reason|purpose|cause)\b|for what reason\b)"),
      "I remember what I saw, and not why it is so"),
     (re.compile(r"^(?:when|where|what|who|how (?:long|many|often|much)|at what time)\b.*?\b(?:will|shall|going to|"

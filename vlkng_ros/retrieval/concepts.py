@@ -113,6 +113,11 @@ _KINDS = tuple(tuple((wording, _stems(wording)) for wording in group) for group 
 _NEEDS = tuple((tuple(_stems(need) for need in needs), things) for needs, things in NEEDS)
 
 
+_NOUNS = frozenset(
+    map(_stems, ("food", "coffee", "lunch", "dinner", "breakfast", "garbage", "trash", "litter", "recyclable"))
+)
+"""Needs that name a thing: whether there was food is not answered by a table, and the way to some may be."""
+
 _QUALIFIERS = COLORS | SIZES | STOP_WORDS | {"area", "place", "room", "somewhere", "something", "spot"}
 """Words that leave a need what the phrase is about: "somewhere to", "the yellow"."""
 
@@ -142,7 +147,8 @@ def other_wordings(phrase: str, *, loose: bool = True, limit: int = 8) -> tuple[
     words = tokens(phrase)
     found: list[str] = []
     for needs, things in _NEEDS:
-        if any(_is_wish(words, _find(said, need)) for need in needs):
+        wished = needs if loose else [need for need in needs if need not in _NOUNS]
+        if any(_is_wish(words, _find(said, need)) for need in wished):
             found += things
     for groups, symmetric in ((_SAME, True), (_KINDS, loose)):
         for group in groups:

@@ -12,6 +12,14 @@ from vlkng_ros.types import AnswerKind
 MAX_PARTS = 5
 PART_WORDS = 3
 STATES = frozenset(("open", "opened", "closed", "shut", "locked", "empty", "full", "broken", "wet", "dirty", "clean"))
+HARDLY_SHOWN = frozenset(
+    """
+    on off working running ready alive dead asleep awake hungry thirsty tired friendly happy sad angry safe dangerous
+    heavy light warm cold hot loud quiet available free occupied charged new old expensive cheap real fake
+    """.split()  # noqa: SIM905
+)
+"""What captions hardly say of a thing: that none said so is no reason to deny it."""
+SAID_OF = STATES | HARDLY_SHOWN
 """With colors and sizes, what may be said of a thing at the end of a question without being a part of its name."""
 
 _AUXILIARY = r"(?:did|do|does|is|are|was|were|has|have|had|can|could|will|would|should)"
@@ -38,7 +46,7 @@ _SAID_OF = re.compile(
 )
 _ARTICLES = frozenset(("a", "an", "the", "any", "some"))
 _ORDER = re.compile(
-    rf"^(?P<rest>.+?)\s+(?P<way>after|before|earlier(?= than)|later(?= than))(?:\s+than)?\s+"
+    rf"^(?P<rest>.+?)\s+(?P<way>after|before|earlier(?= than)|later(?= than)|and then)(?:\s+than)?\s+"
     rf"(?:{grammar.SUBJECT}\s+(?:had\s+|have\s+)?{grammar.SEEING}\s+|(?:seeing|passing|finding|visiting)\s+)?"
     rf"(?P<other>(?:{_DETERMINER}|an?|any)\s+[a-z].*)$"
 )
@@ -48,7 +56,7 @@ _CLAUSE = re.compile(
 )
 _NO_NAME = re.compile(
     r"\b(?:you|we|me|us|they|i|if|whether|would|will|could|should|shall|did|does|do|why|how|what|than|then|ever|"
-    r"because|before|after|during|since|until|or|tell|please|any|some)\b|,"
+    r"because|neither|nor|same|anything|something|nothing|before|after|during|since|until|or|tell|please|any|some)\b|,"
 )
 _BETWEEN_PARTS = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+(?:how many\s+)?")
 _STARTS_A_PART = re.compile(rf"^(?:{_DETERMINER}|an?|any|some)\s+[a-z]")
@@ -81,7 +89,7 @@ def pair_of(text: str) -> tuple[str, str]:
 def said_of(text: str) -> tuple[str, str]:
     """-> the thing and what it is asked to look like ("is the cat red"); both empty for any other question."""
     found = _SAID_OF.search(text)
-    if found is None or found["said"] not in COLORS | SIZES | STATES:
+    if found is None or found["said"] not in COLORS | SIZES | SAID_OF:
         return "", ""
     return found["thing"], found["said"]
 
@@ -94,7 +102,11 @@ def order_of(text: str) -> tuple[str, str, str]:
     found = _ORDER.search(text)
     if found is None:
         return text, "", ""
-    return found["rest"], {"earlier": "before", "later": "after"}.get(found["way"], found["way"]), found["other"]
+    return (
+        found["rest"],
+        {"earlier": "before", "and then": "before", "later": "after"}.get(found["way"], found["way"]),
+        found["other"],
+    )
 
 
 def is_unclear(phrase: str) -> bool:

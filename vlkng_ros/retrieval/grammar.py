@@ -238,8 +238,9 @@ EITHER_THING = re.compile(r"\b(?:any|some)\b.*\bor\b")
 FAR = re.compile(
     r"^how (?:far|distant|close)(?: away| apart)?\b(?:\s+from (?:me|here|us))?\s*(?:is|are|was|were|to)?\b\s*"
 )
-ITSELF = re.compile(r"^(?P<asks>where(?: (?:is|are|was|were))?|when(?: (?:did you|have you) (?:last )?(?:see|seen))?) "
-                    r"(?:it|they|them|that|those|he|him|she|her)$")  # fmt: skip
+ITSELF = re.compile(r"^(?P<asks>where(?: (?:is|are|was|were|could|can|might|should|did))?"
+                    r"|when(?: (?:did you|have you) (?:last )?(?:see|seen))?) "
+                    r"(?:it|they|them|that|those|he|him|she|her)(?: be| go| have gone)?$")  # fmt: skip
 """A question about what the words before the comma name."""
 GO_WHERE = re.compile(
     r"^where(?: (?:is|are) (?:it|they|that|one)"
@@ -248,9 +249,11 @@ GO_WHERE = re.compile(
 """A question about what the sentence before names."""
 REFERS = re.compile(r"\b(?:it|they|them|that|those|one|ones|he|him|she|her|its|there|again)\b|^where$")
 """A question that needs the one before it."""
-TO_THING = re.compile(r"\s+to (?P<object>.+)$")
+TO_THING = re.compile(r"\s+(?:to|from) (?P<object>.+)$")
 WHICH_THING = re.compile(
-    r"^(?:(?:what|which|who)(?:'s|s)?\b\s*(?:(?:(?:thing|object|item)s|people)\s+(?=(?:did|do|have|has|had|can|could)\b))?(?:(?:is|are|was|were|did|do|have|had|could|can)\b\s*)?"
+    r"^(?:(?:what|which|who)(?:'s|s)?\b\s*"
+    r"(?:(?:(?:thing|object|item)s|people)\s+(?=(?:did|do|have|has|had|can|could)\b))?"
+    r"(?:(?:is|are|was|were|did|do|have|had|could|can)\b\s*)?"
     rf"(?:{SUBJECT}\s+)?(?:(?:{ADVERB}|{SEEING}|happened|happening|going on)\b\s*)*"
     r"|describe(?: what)?\b\s*)(?:(?:the|an?|any|all|other)\s+)*"
     r"(?:(?:thing|object|item|stuff|something|anything|everything|person|one)s?\b\s*)?"

@@ -199,8 +199,8 @@ class HybridSearch:
 
 
 def is_inside(predicate: str, other: str) -> bool:
-    """Whether a relation says no more than that the target is in a building."""
-    return predicate == "in" and other.rpartition(" ")[2] in INDOORS
+    """Whether a relation says no more than that the target is in a building; a living room is more than that."""
+    return predicate == "in" and (other.rpartition(" ")[2] in INDOORS - {"room"} or other == "room")
 
 
 def wordings(target: str, quoted: tuple[str, ...] = (), *, loose: bool = True) -> list[Wording]:

@@ -24,6 +24,18 @@ _PADDING = (
     re.compile(r",?\s*\b(?:by any chance|by chance|perhaps|maybe|possibly|at all|so far|until now|up to now)\b,?"),
     re.compile(r"(?<=[a-z])\s+(?:any ?where|some ?where)$"),
 )
+_SAME_ASKED = (
+    (re.compile(r"^(?:list|name|enumerate|tell me|show me|give me(?: a list of)?|describe|recall) (?:me )?"
+                r"(?:all |every |the )*(?:everything|(?:thing|object|item)s?)"
+                r"(?: (?:that )?(?:you|i|we) (?:saw|have seen|remember|know|found))?$"),
+     "what did you see"),
+    (re.compile(r"^(?:list|name|enumerate) (?:all |every |the )*(?=[a-z])"), "what are the "),
+    (re.compile(r"\b(?:kind|sort|type)s? of (?=(?:thing|object|item)s?\b)"), ""),
+    (re.compile(r"\b(how many|which|what) (?:different|distinct|various|separate) (?=[a-z])"), r"\1 "),
+    (re.compile(r"^(what|who|where|which \w+) else\b"), r"\1"),
+    (re.compile(r"\b(?:nobody|no one|no-one)\b"), "no person"),
+)  # fmt: skip
+"""Wordings that ask the same in other words than the grammar knows."""
 _ANYONE = re.compile(r"\b(?:anyone|anybody|someone|somebody)\b(?: else\b)?(?!')")
 _IS_THERE = re.compile(r"^(is|was)(?= a person\b)")
 _STILL = re.compile(r"(?<!stand )(?<!standing )(?<!stood )(?<!be )\bstill\b(?! (?:life|image|picture|photo|water)s?\b)")
@@ -34,6 +46,9 @@ def without_padding(text: str) -> str:
     """A question, lower-case, without what changes nothing about its answer."""
     for pattern in _PADDING:
         text = pattern.sub(" ", text)
+    text = text.strip(" ,")
+    for pattern, same in _SAME_ASKED:
+        text = pattern.sub(same, text)
     text = _ANYONE.sub("a person", text)
     return _IS_THERE.sub(r"\1 there", " ".join(text.split())).strip(" ,")
 

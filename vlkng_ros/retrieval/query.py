@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from vlkng_ros.errors import QuestionError
 from vlkng_ros.memory.words import terms
 from vlkng_ros.retrieval import forms, grammar
-from vlkng_ros.retrieval.amounts import ANY, Bounds, bounds_of, leading
+from vlkng_ros.retrieval.amounts import ANY, Bounds, bounds_of, leading, occasions_of, others_of
 from vlkng_ros.retrieval.asked import asked_of
 from vlkng_ros.retrieval.beyond import beyond
 from vlkng_ros.retrieval.grammar import Superlative
@@ -140,15 +140,15 @@ def parse(text: str) -> Query:
     if kind is AnswerKind.BINARY and motion is None:
         body, order, than = forms.order_of(body)
     choices, body = forms.choices_of(body, kind)
-    is_open, relation = (
-        _open(body, kind, superlative is Superlative.NEAREST)
-        if motion is None or motion.leaves_target
-        else (False, None)
-    )
+    is_open, relation = _open(body, kind, superlative) if motion is None or motion.leaves_target else (False, None)
     people = is_open and re.match(r"^who", body) is not None
     if is_open:
         body = ""
     amount, body = bounds_of(body)
+    if kind is AnswerKind.BINARY and amount == ANY and motion is None:
+        amount, body = occasions_of(body)
+        times_asked = amount != ANY
+        amount, body = (amount, body) if times_asked else others_of(body)
     excluded, body = _excluded(body)
     phrase = _phrase(body, kind, requested)
     if kind is AnswerKind.BINARY and amount == ANY:
@@ -315,14 +315,18 @@ def _attribute(text: str, kind: AnswerKind) -> tuple[str, str, str]:
     return asked.attribute, grammar.WHERE_ELSE.sub("", asked.thing or text) if asked.attribute else text, asked.verb
 
 
-def _open(text: str, kind: AnswerKind, nearest: bool) -> tuple[bool, Relation | None]:
+def _open(text: str, kind: AnswerKind, superlative: Superlative | None) -> tuple[bool, Relation | None]:
     """-> (whether it is asked what there is, the relation in which that stands to something)."""
     if kind is not AnswerKind.TEXT:
         return False, None
     if grammar.WHICH_THING.search(text):
         return True, None
-    if nearest and (to := grammar.TO_THING.search(text)) and grammar.WHICH_THING.search(text[: to.start()]):
-        return True, Relation("near", (grammar.ARTICLE.sub("", to["object"]),), "nearest to")
+    if (
+        superlative in (Superlative.NEAREST, Superlative.FARTHEST)
+        and (to := grammar.TO_THING.search(text))
+        and grammar.WHICH_THING.search(text[: to.start()])
+    ):
+        return True, Relation("near", (grammar.ARTICLE.sub("", to["object"]),), f"{superlative.value} to")
     found = grammar.RELATION.search(text)
     if found and grammar.WHICH_THING.search(text[: found.start()]):
         return True, _relation(found)

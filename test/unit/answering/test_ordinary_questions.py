@@ -63,6 +63,15 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryQuery]:
         ("Could you tell me, please, if at any point of your trip you happened to see a motorcycle?", True),
         ("Did you perhaps come across a cat during the tour?", True),
         ("Is the cat still there?", True),
+        ("Did you see the cat once?", True),
+        ("Did you see the cat more than once?", False),
+        ("Are there any more cats?", False),
+        ("Did you see another cup?", False),
+        ("Did you see the cup and then the cat?", True),
+        ("Did you see the cat and then the cup?", False),
+        ("Did you see anything?", True),
+        ("Is there nobody?", False),
+        ("Did you see any food?", False),
     ],
 )
 def test_yes_or_no(memory: MemoryQuery, question: str, yes: bool) -> None:
@@ -76,6 +85,13 @@ def test_yes_or_no(memory: MemoryQuery, question: str, yes: bool) -> None:
         ("Did you see the cat before the elephant?", "I have not seen elephant."),
         ("Is anyone in the office?", "I saw person, and do not know which place is office."),
         ("How many rooms did you visit?", "I do not know how many rooms: nothing I saw was called so."),
+        ("Was there a cat in the living room?", "I saw cat, and do not know which place is living room."),
+        ("Is the cat alive?", "I saw cat, and do not remember whether it is alive."),
+        ("Is the tv on?", "I saw tv, and do not remember whether it is on."),
+        ("Did you see neither the cat nor the dog?", "I do not understand 'neither the cat nor the dog'."),
+        ("How far did you drive?", "I do not add up how far I went."),
+        ("What time is it?", "I know when I saw what, and not what time it is now."),
+        ("Who are you?", "I only know what I saw: ask me where, when or how many."),
         ("Why is the cat there?", "I remember what I saw, and not why it is so."),
         ("When will you see the cat?", "I remember what was, and do not know what will be."),
         ("Will the cat be there tomorrow?", "I remember what was, and do not know what will be."),
@@ -141,3 +157,18 @@ def test_of_several_questions_the_last_is_answered_and_that_is_said(memory: Memo
 def test_words_that_ask_nothing_are_no_name_of_a_thing(memory: MemoryQuery, text: str) -> None:
     answer = memory.ask(Question(text))
     assert (answer.status, answer.text) == (AnswerStatus.NOT_FOUND, "I do not understand the question (English only).")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What did you see?",
+        "What else did you see?",
+        "What kinds of things did you see?",
+        "List all objects",
+        "Tell me everything you saw",
+        "What do you remember?",
+    ],
+)
+def test_what_there_was_is_listed(memory: MemoryQuery, question: str) -> None:
+    assert memory.ask(Question(question)).value == "cup, dining table, cat, motorcycle, tv, person"
