@@ -27,7 +27,7 @@ ROBOT_DEVIATION_M = 3.0
 """How far from the robot things stand that it sees, horizontally; a third of it vertically."""
 MIN_BOXES = 3
 MIN_PARALLAX_RAD = math.radians(4.0)
-MAX_RELATIVE_DEPTH_DEVIATION = 0.2
+MAX_RELATIVE_DEPTH_DEVIATION = 0.3
 """A track counts as a place from this many boxes and this parallax on, once its depth is known to this fraction."""
 CHALLENGE_WON = 3
 """Boxes in favour of a new place, less those for the old one, that decide for the new one."""
