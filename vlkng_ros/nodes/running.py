@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
 import threading
@@ -71,9 +72,11 @@ def run_node(make: Callable[[], RunnableNode], arguments: Sequence[str] | None =
     except RuntimeError as error:  # such as a parameter file that is not there; rcl adds where in its source it noticed
         print(f"the ROS arguments cannot be used: {str(error).partition(', at ')[0]}", file=sys.stderr)
         return VlkngError.exit_code
-    stop = threading.Event()
+    # A signal may come while this thread holds whatever lock, an Event's among them: all that is done then is to write.
+    woken, wake = os.pipe()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+        signal.signal(number, lambda *_: os.write(wake, b"s"))
+    stop = threading.Event()
     try:
         try:
             node = make()
@@ -82,9 +85,10 @@ def run_node(make: Callable[[], RunnableNode], arguments: Sequence[str] | None =
             return error.exit_code
         executor = SingleThreadedExecutor()
         executor.add_node(node)
-        spinning = threading.Thread(target=_spin, args=(executor, stop), name="executor", daemon=True)
+        spinning = threading.Thread(target=_spin, args=(executor, stop, wake), name="executor", daemon=True)
         spinning.start()
-        stop.wait()
+        os.read(woken, 1)
+        stop.set()
         # rclpy's shutdown waits for nothing: the callback that runs has to end first. A bare wake goes on waiting.
         executor.create_task(lambda: None)
         for _ in range(ASKED):
@@ -104,7 +108,7 @@ def run_node(make: Callable[[], RunnableNode], arguments: Sequence[str] | None =
         rclpy.try_shutdown()
 
 
-def _spin(executor: SingleThreadedExecutor, stop: threading.Event) -> None:
+def _spin(executor: SingleThreadedExecutor, stop: threading.Event, wake: int) -> None:
     try:
         while not stop.is_set() and rclpy.ok():
             try:
@@ -114,4 +118,4 @@ def _spin(executor: SingleThreadedExecutor, stop: threading.Event) -> None:
             except Exception:  # a fault in one callback must not end the node
                 logging.getLogger("vlkng_ros").exception("unexpected error in a callback")
     finally:
-        stop.set()
+        os.write(wake, b"e")
