@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from vlkng_ros.answering import statements
-from vlkng_ros.answering.open_answers import labels_of
+from vlkng_ros.answering.open_answers import labels_of, listed
 from vlkng_ros.answering.sightings import runs_of
 from vlkng_ros.memory.words import COLORS, stem, terms, tokens
 from vlkng_ros.retrieval.hybrid_search import wordings
+from vlkng_ros.retrieval.kinds import things_of_kind
 from vlkng_ros.retrieval.phrases import head_of
 from vlkng_ros.retrieval.query import Query
 from vlkng_ros.retrieval.ranking import best_frames
@@ -42,9 +43,13 @@ def describe(query: Query, retriever: Retriever, scene: Scene, found: Found, fra
         return f"on the {sides[0]} side" if sides else ""
     heads = frozenset(head for wording in wordings(query.target) if (head := head_of(wording.text)))
     read = _readers(query, heads).get(query.attribute)
+    about = [text for text in said if not heads.isdisjoint(terms(text))]
+    if query.attribute == "kind" and things_of_kind(query.target):
+        return listed(list(dict.fromkeys(about)))
     if read is None:
+        said = about  # what is only like it tells nothing of it
         more = [text for text in said if not set(terms(text)) <= set(terms(query.target))]
-        return (more or said or [""])[0]
+        return (more or [""])[0]
     read_frames = dict.fromkeys([*frames[:BEST], *best_frames(found.total, LOOKED_AT)])
     sentences = [
         (sentence, float(found.total[frame]))

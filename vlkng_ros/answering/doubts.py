@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+
+import numpy as np
 
 from vlkng_ros.answering.draft import Draft
 from vlkng_ros.answering.relating import Thing
@@ -17,16 +20,47 @@ PLACES = frozenset(map(stem, ("room", "place", "floor", "area", "building", "cor
 """Where a robot always is one of: that none was named does not make their number 0."""
 
 
-def doubted(query: Query, draft: Draft) -> Draft:
-    """The draft, or that it is not known: what was not understood was not looked for either."""
-    if draft.value not in (None, 0) or draft.reason or query.negated:
+_BEEN = re.compile(
+    r"^(?:have|had|were|are|did|do) (?:you|i|we|the robot) (?:ever |also |already )?"
+    r"(?:been (?:in|to|at|inside)|visit(?:ed)?|in|at|inside|near|enter(?:ed)?"
+    r"|(?:go|gone|come|get|drive|walk)(?: back)? (?:in|to|into|inside))\b"
+)
+"""Whether the robot was somewhere."""
+
+
+def doubted(query: Query, draft: Draft, retriever: Retriever, scene: Scene) -> Draft:
+    """The draft, or that it is not known.
+
+    What was not understood was not looked for either, a place that nobody named may be one that the robot was in, and
+    what labels do not say of the things that they name (a color, a doing) may be so or not.
+    """
+    if draft.value not in (None, 0) or draft.reason or draft.also or draft.events or query.negated:
         return draft
     if query.unclear:
         return Draft(query.kind, None, 0.0, draft.frames, reason=f"I do not understand '{query.whole}'")
     if query.kind is AnswerKind.COUNT and PLACES.issuperset(terms(query.target)) and not query.parts:
         reason = f"I do not know how many {query.target or 'there were'}: nothing I saw was called so"
         return Draft(query.kind, None, 0.0, draft.frames, reason=reason)
+    if query.kind not in (AnswerKind.BINARY, AnswerKind.COUNT) or not query.target:
+        return draft
+    if query.kind is AnswerKind.BINARY and _BEEN.search(query.text.lower()):
+        reason = f"I do not know: nothing I saw was called {query.target}"
+        return Draft(query.kind, None, 0.0, draft.frames, reason=reason)
+    if (name := _named(query, retriever, scene)) and query.relation is None and not query.choices:
+        reason = f"I saw {name}, and do not know about '{query.target}'"
+        return Draft(query.kind, None, 0.0, draft.frames, reason=reason)
     return draft
+
+
+def _named(query: Query, retriever: Retriever, scene: Scene) -> str:
+    """What labels name of a target that says more; empty where there are captions, which would have said the rest."""
+    index = retriever.index
+    _, slots, caption = index.mentions_in(scene.cut)
+    if caption.any():
+        return ""
+    wanted = frozenset(terms(query.target))
+    labels = [int(slot) for slot in np.unique(slots)]
+    return next((index.texts[slot] for slot in labels if frozenset(index.terms_of[slot]) < wanted), "")
 
 
 def whether_still(draft: Draft, thing: Thing, retriever: Retriever, view: str, scene: Scene) -> Draft:

@@ -21,6 +21,7 @@ from vlkng_ros.retrieval.amounts import ANY
 from vlkng_ros.retrieval.events import Event, chosen, events_of
 from vlkng_ros.retrieval.motion import standing
 from vlkng_ros.retrieval.motion_phrases import Boundary, Motion, MotionKind
+from vlkng_ros.retrieval.padding import TRIP
 from vlkng_ros.retrieval.phrases import is_doing
 from vlkng_ros.retrieval.presets import Finder
 from vlkng_ros.retrieval.query import Query
@@ -49,7 +50,7 @@ class Extractive:
 
     def draft(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Draft:
         """The answer to a query over a scene that is not empty."""
-        return doubted(query, self._drafted(query, scene, asker_m))
+        return doubted(query, self._drafted(query, scene, asker_m), self._retriever, scene)
 
     def _drafted(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Draft:
         if query.beyond:
@@ -89,6 +90,9 @@ class Extractive:
             return Draft(query.kind, last, EVENT_CONFIDENCE, ((last, 1.0),))
         if query.kind is AnswerKind.COUNT and not query.target:
             return everything(query, self._retriever, self._finder, scene)
+        if query.kind is AnswerKind.DURATION and query.target in TRIP:
+            whole = float(scene.stamps_ns[-1] - scene.stamps_ns[0]) / NS_PER_S
+            return Draft(query.kind, whole, EVENT_CONFIDENCE, ((0, 1.0), (len(scene) - 1, 0.9)))
         if query.apart_from:
             return self._relating(scene, asker_m).distance(query)
         found = self._finder.find(query, scene, asker_m)

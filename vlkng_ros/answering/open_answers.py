@@ -22,6 +22,8 @@ from vlkng_ros.retrieval.ranking import best_frames
 from vlkng_ros.retrieval.retriever import Retriever, Scene
 from vlkng_ros.types import AnswerKind, Entity, Float64Array, PositionSource, Vec3
 
+ROBOT = frozenset(("you", "robot", "yourself", "me", "us"))
+"""Who asks, or is asked: what is in front of them is what was seen last."""
 ANYTHING = frozenset(("anything", "something", "thing", "things", "object", "objects"))
 TOLD = 8
 """Things named in an answer; of more it says how many."""
@@ -118,6 +120,12 @@ def _beside(
     min_confidence: float,
 ) -> Draft:
     """What stands to the named things as the question says, by stored relations, else by what else a frame shows."""
+    if ROBOT.issuperset(relation.objects):
+        ahead = relation.predicate in ("in front of", "near", "opposite")
+        names = labels_of(retriever, scene, len(scene) - 1) if ahead else []
+        reason = f"I do not know what is {relation.said or relation.predicate} me now"
+        told = _told(query, names, (len(scene) - 1,))
+        return told if names else dataclasses.replace(told, reason=reason)
     total: Float64Array = np.ones(len(scene))
     shown = np.ones(len(scene), dtype=np.bool_)
     for other in relation.objects:
@@ -193,6 +201,7 @@ def _placed_beside(
         if entity.entity_id not in named.entity_ids and entity.position.source is not PositionSource.ROBOT
     ]
     known.sort(key=lambda found: found[0])
+    known = list({entity.entity_id: (away, entity) for away, entity in reversed(known)}.values())[::-1]
     around = [found for found in known if found[0] <= reach_m]
     if one:
         around = around[:1] if query.superlative is Superlative.NEAREST else around[-1:]

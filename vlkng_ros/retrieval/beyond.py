@@ -10,6 +10,7 @@ _CANNOT = (
      "I do not add up how far I went"),
     (re.compile(r"^(?:who|what|how old|how tall|how heavy) are you(?: called| made of)?$"
                 r"|^how (?:are|do) you(?: feel(?:ing)?| do(?:ing)?)?$"
+                r"|^are you (?:sure|certain|ready|ok(?:ay)?|fine|alive|human|happy|lost|busy|free|tired|a [a-z]+)\b"
                 r"|^what (?:can|could) you do(?: for me)?$|^what (?:is|'s) your name$|^how fast\b"),
      "I only know what I saw: ask me where, when or how many"),
     (re.compile(r"^what(?: is the|'s the| is)? (?:time|day|date|year)(?: is it| today| now)?(?: now| today)?$"),

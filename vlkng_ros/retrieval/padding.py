@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+TRIP = frozenset(("trip", "drive", "tour", "journey", "run", "ride", "recording", "video", "mission", "patrol"))
 _TRIP = (
     r"(?:trip|drive|tour|journey|run|walk|ride|way|route|path|travels?|day|visit|mission|patrol|round|recording|video|"
     r"time here)"
@@ -24,7 +25,14 @@ _PADDING = (
     re.compile(r",?\s*\b(?:by any chance|by chance|perhaps|maybe|possibly|at all|so far|until now|up to now)\b,?"),
     re.compile(r"(?<=[a-z])\s+(?:any ?where|some ?where)$"),
 )
+_TAG = r",? (?:(?:did|do|have|is|was|are|were)(?:n't| not)? (?:you|i|we|there|it|they)|right|correct|yes|no|okay|ok)$"
 _SAME_ASKED = (
+    (re.compile(rf"^(?:you|i|we) (?:saw|have seen|passed|found|noticed) (.+?){_TAG}"), r"did you see \1"),
+    (re.compile(rf"^there (is|are|was|were) (.+?){_TAG}"), r"\1 there \2"),
+    (re.compile(r"^is it (?:true|right|correct|the case|possible) that (?:you|i|we) (?:saw|have seen|passed)\b"),
+     "did you see"),
+    (re.compile(r"\bdid (you|i|we) (?:stay|remain|spend(?: time)?) (?=(?:in|at|on|near|inside)\b)"), r"were \1 "),
+    (re.compile(r"\b(?:everyone|everybody)\b"), "the people"),
     (re.compile(r"^(?:list|name|enumerate|tell me|show me|give me(?: a list of)?|describe|recall) (?:me )?"
                 r"(?:all |every |the )*(?:everything|(?:thing|object|item)s?)"
                 r"(?: (?:that )?(?:you|i|we) (?:saw|have seen|remember|know|found))?$"),

@@ -72,6 +72,10 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryQuery]:
         ("Did you see anything?", True),
         ("Is there nobody?", False),
         ("Did you see any food?", False),
+        ("Is it true that you saw a cat?", True),
+        ("You saw a cat, didn't you?", True),
+        ("There is a cat, right?", True),
+        ("Did you see a red elephant?", False),
     ],
 )
 def test_yes_or_no(memory: MemoryQuery, question: str, yes: bool) -> None:
@@ -86,6 +90,14 @@ def test_yes_or_no(memory: MemoryQuery, question: str, yes: bool) -> None:
         ("Is anyone in the office?", "I saw person, and do not know which place is office."),
         ("How many rooms did you visit?", "I do not know how many rooms: nothing I saw was called so."),
         ("Was there a cat in the living room?", "I saw cat, and do not know which place is living room."),
+        ("Have you been in the kitchen?", "I do not know: nothing I saw was called kitchen."),
+        ("Did you visit the office?", "I do not know: nothing I saw was called office."),
+        ("Did the cat move?", "I saw cat, and do not know about 'cat move'."),
+        ("Did you see a red cup?", "I saw cup, and do not know about 'red cup'."),
+        ("Are you sure?", "I only know what I saw: ask me where, when or how many."),
+        ("What is behind you?", "I do not know what is behind me now."),
+        ("Describe the cat", "I saw cat, and do not remember that of it."),
+        ("Whose cup is it?", "I saw cup, and do not remember that of it."),
         ("Is the cat alive?", "I saw cat, and do not remember whether it is alive."),
         ("Is the tv on?", "I saw tv, and do not remember whether it is on."),
         ("Did you see neither the cat nor the dog?", "I do not understand 'neither the cat nor the dog'."),
@@ -172,3 +184,9 @@ def test_words_that_ask_nothing_are_no_name_of_a_thing(memory: MemoryQuery, text
 )
 def test_what_there_was_is_listed(memory: MemoryQuery, question: str) -> None:
     assert memory.ask(Question(question)).value == "cup, dining table, cat, motorcycle, tv, person"
+
+
+def test_a_kind_a_length_and_what_is_ahead(memory: MemoryQuery) -> None:
+    assert memory.ask(Question("What type of vehicle did you see?")).value == "motorcycle"
+    assert memory.ask(Question("How long was the trip?")).value == 90.0
+    assert memory.ask(Question("What is in front of you?", as_of_ns=180 * SECOND)).value == "person"
