@@ -72,10 +72,13 @@ def run_node(make: Callable[[], RunnableNode], arguments: Sequence[str] | None =
     except RuntimeError as error:  # such as a parameter file that is not there; rcl adds where in its source it noticed
         print(f"the ROS arguments cannot be used: {str(error).partition(', at ')[0]}", file=sys.stderr)
         return VlkngError.exit_code
-    # A signal may come while this thread holds whatever lock, an Event's among them: all that is done then is to write.
+    # Python runs a handler between two of its instructions: not while this thread waits for an Event, if the signal
+    # came just before, and with the Event's lock held, if it came within. A byte in a pipe is there whenever it came.
     woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: os.write(wake, b"s"))
+        signal.signal(number, lambda *_: None)
     stop = threading.Event()
     try:
         try:
@@ -103,6 +106,7 @@ def run_node(make: Callable[[], RunnableNode], arguments: Sequence[str] | None =
         return 0
     finally:
         # Ctrl-C reaches a node twice, from the terminal and from ros2 launch; the second must not look like a crash.
+        signal.set_wakeup_fd(-1)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
         rclpy.try_shutdown()
