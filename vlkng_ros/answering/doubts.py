@@ -34,6 +34,8 @@ def doubted(query: Query, draft: Draft, retriever: Retriever, scene: Scene) -> D
     What was not understood was not looked for either, a place that nobody named may be one that the robot was in, and
     what labels do not say of the things that they name (a color, a doing) may be so or not.
     """
+    if query.unclear and query.kind is AnswerKind.COUNT:
+        return Draft(query.kind, None, 0.0, draft.frames, reason=f"I do not understand '{query.whole}'")
     if draft.value not in (None, 0) or draft.reason or draft.also or draft.events or query.negated:
         return draft
     if query.unclear:

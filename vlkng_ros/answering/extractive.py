@@ -19,6 +19,7 @@ from vlkng_ros.answering.sightings import longest, runs_of, seen_in_order
 from vlkng_ros.memory.words import COLORS, terms
 from vlkng_ros.retrieval.amounts import ANY
 from vlkng_ros.retrieval.events import Event, chosen, events_of
+from vlkng_ros.retrieval.kinds import things_of_kind
 from vlkng_ros.retrieval.motion import standing
 from vlkng_ros.retrieval.motion_phrases import Boundary, Motion, MotionKind
 from vlkng_ros.retrieval.padding import TRIP
@@ -63,7 +64,7 @@ class Extractive:
             scene_of_target = self._circumstance(query.motion, scene)
             offset, scene = scene_of_target
             return _shifted(self._of_target(query, scene, asker_m), offset)
-        if query.open:
+        if query.open and not query.choices:
             offset = 0
             if query.motion is not None:
                 offset, scene = self._circumstance(query.motion, scene)
@@ -95,6 +96,8 @@ class Extractive:
             return Draft(query.kind, whole, EVENT_CONFIDENCE, ((0, 1.0), (len(scene) - 1, 0.9)))
         if query.apart_from:
             return self._relating(scene, asker_m).distance(query)
+        if query.kind is AnswerKind.COUNT and (place := self._relating(scene, asker_m).unknown_place(query)):
+            return Draft(query.kind, None, 0.0, reason=f"I saw {query.target}, and do not know which place is {place}")
         found = self._finder.find(query, scene, asker_m)
         sure = confidence(found.support, found.needed)
         frames = tuple(zip(found.peaks.frames.tolist(), found.peaks.scores.tolist(), strict=True))
@@ -141,6 +144,8 @@ class Extractive:
             reason = f"I saw {query.target}, and do not know which place is {unknown}"
             return Draft(query.kind, None, 0.0, frames, reason=reason)
         thing = query.target if query.relation is None else query.whole
+        if query.excluded and things_of_kind(query.target):
+            thing = f"{thing} other than {' or '.join(query.excluded)}"
         also = ""
         if seen and query.relation is not None and not is_doing(query.whole):
             judged = self._relating(scene, asker_m).judged(query, query.relation)

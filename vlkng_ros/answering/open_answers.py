@@ -39,6 +39,8 @@ LABEL_WORDS = 3
 def of_choices(query: Query, finder: Finder, scene: Scene, asker_m: Vec3 | None, min_confidence: float) -> Draft:
     """Which of the alternatives is it: the better supported, or of two that were seen the nearer one."""
     found = []
+    if not all(map(terms, query.choices)):  # "on the left or on the right"
+        return Draft(query.kind, None, 0.0, reason=f"I do not know which: {' or '.join(query.choices)}")
     for choice in query.choices:
         asked = dataclasses.replace(
             query, target=f"{choice} {query.target}".strip(), choices=(), kind=AnswerKind.BINARY, definite=False
@@ -87,8 +89,12 @@ def of_anything(
     if query.people:
         names = [name for name in common_labels(retriever, scene) if PEOPLE & frozenset(terms(name))]
         return _told(query, names, tuple(order.tolist()[:1])) if names else Draft(query.kind, None, 0.0, thing="anyone")
+    if query.ordinal > 1 and query.superlative is None:
+        named = list(first_seen(retriever, scene).items())[query.ordinal - 1 : query.ordinal]
+        return _told(query, [name for name, _ in named], tuple(frame for _, frame in named))
     if query.superlative is None:
         names = labels_of(retriever, scene, int(order[0])) if len(order) == 1 else common_labels(retriever, scene)
+        names = [name for name in names if not any(set(terms(x)) <= set(terms(name)) for x in query.excluded)]
         return _told(query, names, tuple(order.tolist()[:1]))
     for frame in order.tolist():
         names = labels_of(retriever, scene, frame)
@@ -244,6 +250,15 @@ def labels_of(retriever: Retriever, scene: Scene, frame: int, *, captions: bool 
     texts = list(dict.fromkeys(index.texts[int(slot)] for slot in slots[~caption]))
     names = [text for text in texts if len(text.split()) <= LABEL_WORDS] or texts
     return names or [index.texts[int(slot)] for slot in slots[:1] if captions]
+
+
+def first_seen(retriever: Retriever, scene: Scene) -> dict[str, int]:
+    """What was detected, with the frame of the scene that showed it first, in that order."""
+    index = retriever.index
+    frames, slots, caption = index.mentions_in(scene.cut)
+    _, first = np.unique(slots[~caption], return_index=True)
+    frames, slots = frames[~caption][np.sort(first)], slots[~caption][np.sort(first)]
+    return dict(zip((index.texts[slot] for slot in slots.tolist()), (frames - scene.cut.first).tolist(), strict=True))
 
 
 def common_labels(retriever: Retriever, scene: Scene) -> list[str]:

@@ -58,7 +58,7 @@ _NO_NAME = re.compile(
     r"\b(?:you|we|me|us|they|i|if|whether|would|will|could|should|shall|did|does|do|why|how|what|than|then|ever|"
     r"because|neither|nor|same|anything|something|nothing|before|after|during|since|until|or|tell|please|any|some)\b|,"
 )
-_BETWEEN_PARTS = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+(?:how many\s+)?")
+_BETWEEN_PARTS = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+(?:(?:how many|where (?:is|are))\s+)?")
 _STARTS_A_PART = re.compile(rf"^(?:{_DETERMINER}|an?|any|some)\s+[a-z]")
 _PLURAL = re.compile(r"(?:s|people|men|women|children|mice)$")
 

@@ -175,19 +175,19 @@ SUPERLATIVES = (
 ORDINALS = {"second": 2, "third": 3, "fourth": 4, "fifth": 5}
 ORDINAL_TIME = re.compile(
     r"\b(?:for )?the (second|third|fourth|fifth) time\b|\b(second|third|fourth|"
-    r"fifth)(?= (?:turn|stop|time|building))\b"
+    r"fifth)(?= (?:turn|stop|time|building|thing|object|item)\b)"
 )
 NOW = re.compile(r"\b(?:right now|now|currently|at the moment|at this moment|at present)\b")
 NEGATION = re.compile(
     r"\b(?:that|which|who)?\s*(?:is|are|was|were|does|do|did|has|have)(?:n't| not)\s+(?:a |an |the |"
     r"any )?([a-z][a-z \-]*?)(?=$|[,.;]|\band\b|\bbut\b)"
-    r"|\b(?:without|excluding|except(?: for)?|other than|not)\s+(?:a |an |the |any )?([a-z][a-z \-]*?)(?=$|"
-    r"[,.;]|\band\b|\bbut\b)"
+    r"|\b(?:without|excluding|except(?: for)?|other than|besides|apart from|aside from|not)\s+(?:a |an |the |any )?"
+    r"([a-z][a-z \-]*?)(?=$|[,.;]|\band\b|\bbut\b)"
     r"|\bnon-([a-z]+)"
     r"|\b(?:with|has|have|had|having) no\s+([a-z][a-z \-]*?)(?=$|[,.;]|\band\b|\bbut\b)"
 )
 NEAR = (
-    r"(?:next to|close to|beside|besides|adjacent to|alongside|around|by|near(?:by)?|across from|"
+    r"(?:next to|close to|beside|adjacent to|alongside|around|by|near(?:by)?|across from|"
     r"opposite(?: to)?|in front of|behind|in the vicinity of)"
 )
 RELATION = re.compile(
@@ -203,7 +203,7 @@ WORN = re.compile(
     r"glasses|mask|clothes|clothing|red|orange|yellow|green|blue|purple|pink|brown|black|white|gr[ae]y)\b"
 )
 PREDICATES = {
-    "next to": "near", "close to": "near", "beside": "near", "besides": "near", "adjacent to": "near",
+    "next to": "near", "close to": "near", "beside": "near", "adjacent to": "near",
     "alongside": "near",
     "around": "near", "by": "near", "near": "near", "nearby": "near", "in the vicinity of": "near", "at": "near",
     "opposite": "opposite", "opposite to": "opposite", "across from": "opposite", "on top of": "on", "upon": "on",

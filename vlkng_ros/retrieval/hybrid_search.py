@@ -220,6 +220,8 @@ def wordings_of(query: Query) -> list[Wording]:
     hat is not answered by a man.
     """
     found = wordings(query.target, query.quoted, loose=query.kind is not AnswerKind.BINARY)
+    for phrase in query.excluded:  # "any animal except cats"
+        found[1:] = [w for w in found[1:] if not set(terms(phrase)) <= set(terms(w.text))]
     thing = thing_of(query.target)
     if (
         query.kind in (AnswerKind.POSITION, AnswerKind.TIME, AnswerKind.TEXT, AnswerKind.DURATION)

@@ -25,6 +25,7 @@ _PADDING = (
     re.compile(r",?\s*\b(?:by any chance|by chance|perhaps|maybe|possibly|at all|so far|until now|up to now)\b,?"),
     re.compile(r"(?<=[a-z])\s+(?:any ?where|some ?where)$"),
 )
+_THINK = r"(?:do|would|can|could) (?:you|we) (?:think|say|believe|confirm|guess)(?: that)?"
 _TAG = r",? (?:(?:did|do|have|is|was|are|were)(?:n't| not)? (?:you|i|we|there|it|they)|right|correct|yes|no|okay|ok)$"
 _SAME_ASKED = (
     (re.compile(rf"^(?:you|i|we) (?:saw|have seen|passed|found|noticed) (.+?){_TAG}"), r"did you see \1"),
@@ -33,6 +34,12 @@ _SAME_ASKED = (
      "did you see"),
     (re.compile(r"\bdid (you|i|we) (?:stay|remain|spend(?: time)?) (?=(?:in|at|on|near|inside)\b)"), r"were \1 "),
     (re.compile(r"\b(?:everyone|everybody)\b"), "the people"),
+    (re.compile(rf"^{_THINK} there (is|are|was|were)\b"), r"\1 there"),
+    (re.compile(rf"^{_THINK} (?:you|i|we) (?:saw|have seen)\b"), "did you see"),
+    (re.compile(r"^(?:have|has) (?:you|we|it) got\b|^is it possible to (?:see|find)\b"), "is there"),
+    (re.compile(r"^where (?:should|can|could|do|must|would) (?:i|we|you) (?:look|search) for\b"), "where is"),
+    (re.compile(r"^(?:how|what) about (?=(?:the|a|an|my|your|our)\b)"), "where is "),
+    (re.compile(r"^(what|which|who) (?:came|appeared|was seen|was visible) (?=first|last)"), r"\1 did you see "),
     (re.compile(r"^(?:list|name|enumerate|tell me|show me|give me(?: a list of)?|describe|recall) (?:me )?"
                 r"(?:all |every |the )*(?:everything|(?:thing|object|item)s?)"
                 r"(?: (?:that )?(?:you|i|we) (?:saw|have seen|remember|know|found))?$"),

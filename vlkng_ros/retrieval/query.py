@@ -139,6 +139,7 @@ def parse(text: str) -> Query:
     order, than = "", ""
     if kind is AnswerKind.BINARY and motion is None:
         body, order, than = forms.order_of(body)
+    excluded, body = _excluded(body)
     choices, body = forms.choices_of(body, kind)
     is_open, relation = _open(body, kind, superlative) if motion is None or motion.leaves_target else (False, None)
     people = is_open and re.match(r"^who", body) is not None
@@ -149,7 +150,6 @@ def parse(text: str) -> Query:
         amount, body = occasions_of(body)
         times_asked = amount != ANY
         amount, body = (amount, body) if times_asked else others_of(body)
-    excluded, body = _excluded(body)
     phrase = _phrase(body, kind, requested)
     if kind is AnswerKind.BINARY and amount == ANY:
         least, phrase = leading(phrase)

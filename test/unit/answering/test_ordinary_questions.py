@@ -76,6 +76,10 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryQuery]:
         ("You saw a cat, didn't you?", True),
         ("There is a cat, right?", True),
         ("Did you see a red elephant?", False),
+        ("Is there any animal other than a cat?", False),
+        ("Did you see anything except the cat?", True),
+        ("Do you think there is a cat?", True),
+        ("Have you got a cup?", True),
     ],
 )
 def test_yes_or_no(memory: MemoryQuery, question: str, yes: bool) -> None:
@@ -94,6 +98,9 @@ def test_yes_or_no(memory: MemoryQuery, question: str, yes: bool) -> None:
         ("Did you visit the office?", "I do not know: nothing I saw was called office."),
         ("Did the cat move?", "I saw cat, and do not know about 'cat move'."),
         ("Did you see a red cup?", "I saw cup, and do not know about 'red cup'."),
+        ("How many people are in the office?", "I saw people, and do not know which place is office."),
+        ("How many things did you see before the cat?", "I do not understand 'things before the cat'."),
+        ("Is the cat on the left or on the right?", "I do not know which: left or on the right."),
         ("Are you sure?", "I only know what I saw: ask me where, when or how many."),
         ("What is behind you?", "I do not know what is behind me now."),
         ("Describe the cat", "I saw cat, and do not remember that of it."),
@@ -189,4 +196,12 @@ def test_what_there_was_is_listed(memory: MemoryQuery, question: str) -> None:
 def test_a_kind_a_length_and_what_is_ahead(memory: MemoryQuery) -> None:
     assert memory.ask(Question("What type of vehicle did you see?")).value == "motorcycle"
     assert memory.ask(Question("How long was the trip?")).value == 90.0
+    assert memory.ask(Question("What is the third thing you saw?")).value == "cat"
+    assert memory.ask(Question("Which came first, the motorcycle or the cat?")).value == "cat"
+    assert memory.ask(Question("Which did you see last, the motorcycle or the cat?")).value == "motorcycle"
+    assert (
+        memory.ask(Question("What did you see besides the cat?")).value == "cup, dining table, motorcycle, tv, person"
+    )
+    assert memory.ask(Question("Where should I look for the cat?")).keyframes[0].keyframe.keyframe_id == 4
+    assert "I saw cup too." in memory.ask(Question("Where is the cat and where is the cup?")).text
     assert memory.ask(Question("What is in front of you?", as_of_ns=180 * SECOND)).value == "person"
