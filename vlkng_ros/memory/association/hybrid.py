@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -153,24 +154,22 @@ class HybridAssociator:
     ) -> list[float]:
         """For each record the log odds of "this is what it shows" against "a thing never seen before"."""
         detection = observation.detection
-        labels = [record.label for record in records]
-        alike_by = {label: view.label_similarity(detection.label, label) for label in set(labels)}
-        similar = [alike_by[label] for label in labels]
-        alike = [record for record, similarity in zip(records, similar, strict=True) if similarity > self.cosine]
+        similar = {label: view.label_similarity(detection.label, label) for label in {r.label for r in records}}
+        alike = [record for record in records if similar[record.label] > self.cosine]
         novelty = math.log(new_density(len(alike)))
         typical = typical_height(alike)
-        scores = []
-        for record, similarity in zip(records, similar, strict=True):
-            score = IMPOSSIBLE
-            if similarity > LIKE_LABEL and detection.kind is record.kind:
-                if record.place.track is None:
-                    score = self._nearby(keyframe, record, similarity)
-                else:
-                    score = geometry(record, bearing, typical) - novelty
-                    score -= UNLIKE_COST * max(self.cosine - similarity, 0.0) / max(self.cosine - LIKE_LABEL, 0.01)
-                    score += FAMILIAR * math.log(min(record.observation_count, 20))
-                    score += appearance(detection.embedding, record.appearance)
-            scores.append(score)
+        scores = [IMPOSSIBLE] * len(records)
+        for j, record in enumerate(records):
+            similarity = similar[record.label]
+            if similarity <= LIKE_LABEL or detection.kind is not record.kind:
+                continue
+            if record.place.track is None:
+                scores[j] = self._nearby(keyframe, record, similarity)
+                continue
+            score = geometry(record, bearing, typical) - novelty
+            score -= UNLIKE_COST * max(self.cosine - similarity, 0.0) / max(self.cosine - LIKE_LABEL, 0.01)
+            score += FAMILIAR * math.log(min(record.observation_count, 20))
+            scores[j] = score + appearance(detection.embedding, record.appearance)
         return scores
 
     def _nearby(self, keyframe: Keyframe, record: EntityRecord, similarity: float) -> float:
@@ -192,19 +191,24 @@ class HybridAssociator:
         """Gives the observations ``left`` over to entities that were carried here, where the evidence says so."""
         taken = {record.entity_id for record in decided if record is not None}
         boxes = [o.detection.box_px for o in observations if o.detection.box_px is not None]
-        around = list(view.near(camera.centre_m, CARRIED_M, keyframe.map_id)) if left else []
+        # By label: of all that is around, little is called the same.
+        around: dict[str, list[EntityRecord]] = {}
+        for record in view.near(camera.centre_m, CARRIED_M, keyframe.map_id) if left else ():
+            around.setdefault(record.label, []).append(record)
         for i in left:
             detection = observations[i].detection
             candidates: list[tuple[float, bool, EntityRecord]] = []
-            for record in around:
+            alike = (
+                some for label, some in around.items() if view.label_similarity(detection.label, label) > self.cosine
+            )
+            for record in chain.from_iterable(alike):
                 seconds = (keyframe.stamp_ns - record.last_seen_ns) / NS_PER_S
                 if record.entity_id in taken or record.kind is not detection.kind or seconds <= 0:
                     continue
-                if view.label_similarity(detection.label, record.label) > self.cosine:
-                    presence = _presence(record, camera, boxes, keyframe.stamp_ns)
-                    weight = presence.evidence + math.log(min(seconds, LONG_AGO_S))
-                    weight += appearance(detection.embedding, record.appearance)
-                    candidates.append((weight, presence.missed_twice, record))
+                presence = _presence(record, camera, boxes, keyframe.stamp_ns)
+                weight = presence.evidence + math.log(min(seconds, LONG_AGO_S))
+                weight += appearance(detection.embedding, record.appearance)
+                candidates.append((weight, presence.missed_twice, record))
             if not candidates:
                 continue
             best, missed, record = max(candidates, key=lambda candidate: candidate[0])
