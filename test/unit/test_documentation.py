@@ -22,6 +22,8 @@ from vlkng_ros.config import (
     from_values,
     parameters_of,
 )
+from vlkng_ros.retrieval.query import parse
+from vlkng_ros.types import AnswerKind
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -127,6 +129,14 @@ def test_every_extra_is_in_the_readme_and_no_other() -> None:
     extras = assigned["EXTRAS"]
     assert isinstance(extras, ast.Dict)
     assert _first_cells("Extras") == {key.value for key in extras.keys if isinstance(key, ast.Constant)}
+
+
+def test_every_question_of_the_readme_is_of_the_kind_that_it_says() -> None:
+    begin = README.index("\n## What you can ask\n")
+    rows = re.findall(r"^\| (\w+) \| (\*.+) \|$", README[begin : README.index("\n## ", begin + 1)], re.MULTILINE)
+    asked = [(kind, question) for kind, cell in rows for question in re.findall(r"\*([^*]+)\*", cell)]
+    assert {kind for kind, _ in asked} == {kind.value for kind in AnswerKind}
+    assert [(kind, question) for kind, question in asked if parse(question).kind.value != kind] == []
 
 
 def test_every_message_that_troubleshooting_quotes_is_one_of_ours() -> None:
