@@ -26,6 +26,8 @@ _BEEN = re.compile(
     r"|(?:go|gone|come|get|drive|walk)(?: back)? (?:in|to|into|inside))\b"
 )
 """Whether the robot was somewhere."""
+_IT = re.compile(r"^(?:is|was) it\b|^(?:are|were) we\b|^(?:am|was) i\b")
+"""The weather, the light, and what else no thing is asked for."""
 
 
 def doubted(query: Query, draft: Draft, retriever: Retriever, scene: Scene) -> Draft:
@@ -45,6 +47,8 @@ def doubted(query: Query, draft: Draft, retriever: Retriever, scene: Scene) -> D
         return Draft(query.kind, None, 0.0, draft.frames, reason=reason)
     if query.kind not in (AnswerKind.BINARY, AnswerKind.COUNT) or not query.target:
         return draft
+    if query.kind is AnswerKind.BINARY and _IT.search(query.text.lower()):
+        return Draft(query.kind, None, 0.0, draft.frames, reason="I do not know: nothing I saw tells")
     if query.kind is AnswerKind.BINARY and _BEEN.search(query.text.lower()):
         reason = f"I do not know: nothing I saw was called {query.target}"
         return Draft(query.kind, None, 0.0, draft.frames, reason=reason)

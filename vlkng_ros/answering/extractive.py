@@ -161,6 +161,7 @@ class Extractive:
             looked = self._looks(query, thing_alone, scene, asker_m)
             if looked is not None:
                 return looked
+            return Draft(query.kind, None, absence(sure, len(scene)), frames, thing=thing_alone)
         sure = sure if seen else absence(sure, len(scene))
         told = Draft(query.kind, seen is not query.negated, sure, frames, thing=thing, denied=query.negated, also=also)
         if not (seen and query.still) or query.negated:

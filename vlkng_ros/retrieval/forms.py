@@ -56,7 +56,8 @@ _CLAUSE = re.compile(
 )
 _NO_NAME = re.compile(
     r"\b(?:you|we|me|us|they|i|if|whether|would|will|could|should|shall|did|does|do|why|how|what|than|then|ever|"
-    r"because|neither|nor|same|anything|something|nothing|before|after|during|since|until|or|tell|please|any|some)\b|,"
+    r"because|neither|nor|same|anything|something|nothing|before|after|during|since|until|or|tell|please|any|some)\b"
+    r"|,|\b(?:is|are) (?:this|that|it)$"
 )
 _BETWEEN_PARTS = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+(?:(?:how many|where (?:is|are))\s+)?")
 _STARTS_A_PART = re.compile(rf"^(?:{_DETERMINER}|an?|any|some)\s+[a-z]")

@@ -25,6 +25,8 @@ _PADDING = (
     re.compile(r",?\s*\b(?:by any chance|by chance|perhaps|maybe|possibly|at all|so far|until now|up to now)\b,?"),
     re.compile(r"(?<=[a-z])\s+(?:any ?where|some ?where)$"),
 )
+_BEGIN = rf"(?:at|in) the (?:very )?(?:beginning|start)(?: of {_WHOSE} {_TRIP})?"
+_END = rf"(?:at|in) the (?:very )?end(?: of {_WHOSE} {_TRIP})?"
 _THINK = r"(?:do|would|can|could) (?:you|we) (?:think|say|believe|confirm|guess)(?: that)?"
 _TAG = r",? (?:(?:did|do|have|is|was|are|were)(?:n't| not)? (?:you|i|we|there|it|they)|right|correct|yes|no|okay|ok)$"
 _SAME_ASKED = (
@@ -34,6 +36,13 @@ _SAME_ASKED = (
      "did you see"),
     (re.compile(r"\bdid (you|i|we) (?:stay|remain|spend(?: time)?) (?=(?:in|at|on|near|inside)\b)"), r"were \1 "),
     (re.compile(r"\b(?:everyone|everybody)\b"), "the people"),
+    (re.compile(rf"^what did (you|i|we) see {_BEGIN}$"), r"what did \1 see first"),
+    (re.compile(rf"^what did (you|i|we) see {_END}$"), r"what did \1 see last"),
+    (re.compile(rf"^where (?:were|was|are) (you|i|we) {_BEGIN}$|^.*\bback to (?:the )?(?:start|beginning)$"),
+     "where did you start"),
+    (re.compile(rf"^where (?:were|was|are) (?:you|i|we) {_END}$|^where did (?:you|i|we) (?:end|finish)(?: up)?$"),
+     "where are you"),
+    (re.compile(r"^(?:(?:tell|give|show) me )?(?:the )?(?:location|position|coordinates?) of "), "where is "),
     (re.compile(rf"^{_THINK} there (is|are|was|were)\b"), r"\1 there"),
     (re.compile(rf"^{_THINK} (?:you|i|we) (?:saw|have seen)\b"), "did you see"),
     (re.compile(r"^(?:have|has) (?:you|we|it) got\b|^is it possible to (?:see|find)\b"), "is there"),

@@ -145,11 +145,11 @@ def parse(text: str) -> Query:
     people = is_open and re.match(r"^who", body) is not None
     if is_open:
         body = ""
-    amount, body = bounds_of(body)
+    amount, body = occasions_of(body) if kind is AnswerKind.BINARY and motion is None else (ANY, body)
+    times_asked = times_asked or amount != ANY
+    amount, body = (amount, body) if times_asked else bounds_of(body)
     if kind is AnswerKind.BINARY and amount == ANY and motion is None:
-        amount, body = occasions_of(body)
-        times_asked = amount != ANY
-        amount, body = (amount, body) if times_asked else others_of(body)
+        amount, body = others_of(body)
     phrase = _phrase(body, kind, requested)
     if kind is AnswerKind.BINARY and amount == ANY:
         least, phrase = leading(phrase)

@@ -65,6 +65,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryQuery]:
         ("Is the cat still there?", True),
         ("Did you see the cat once?", True),
         ("Did you see the cat more than once?", False),
+        ("Did you see the cat more than two times?", False),
         ("Are there any more cats?", False),
         ("Did you see another cup?", False),
         ("Did you see the cup and then the cat?", True),
@@ -101,6 +102,10 @@ def test_yes_or_no(memory: MemoryQuery, question: str, yes: bool) -> None:
         ("How many people are in the office?", "I saw people, and do not know which place is office."),
         ("How many things did you see before the cat?", "I do not understand 'things before the cat'."),
         ("Is the cat on the left or on the right?", "I do not know which: left or on the right."),
+        ("Is it raining?", "I do not know: nothing I saw tells."),
+        ("Is the door open?", "I have not seen door."),
+        ("Is the office empty?", "I have not seen office."),
+        ("What room is this?", "I do not understand 'room is this'."),
         ("Are you sure?", "I only know what I saw: ask me where, when or how many."),
         ("What is behind you?", "I do not know what is behind me now."),
         ("Describe the cat", "I saw cat, and do not remember that of it."),
@@ -197,6 +202,10 @@ def test_a_kind_a_length_and_what_is_ahead(memory: MemoryQuery) -> None:
     assert memory.ask(Question("What type of vehicle did you see?")).value == "motorcycle"
     assert memory.ask(Question("How long was the trip?")).value == 90.0
     assert memory.ask(Question("What is the third thing you saw?")).value == "cat"
+    assert memory.ask(Question("What did you see at the beginning of the trip?")).value == "cup, dining table"
+    assert memory.ask(Question("What did you see at the end?")).value == "person"
+    assert memory.ask(Question("Take me back to the start")).keyframes[0].keyframe.keyframe_id == 1
+    assert memory.ask(Question("Give me the coordinates of the cat")).keyframes[0].keyframe.keyframe_id == 4
     assert memory.ask(Question("Which came first, the motorcycle or the cat?")).value == "cat"
     assert memory.ask(Question("Which did you see last, the motorcycle or the cat?")).value == "motorcycle"
     assert (
