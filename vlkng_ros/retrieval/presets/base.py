@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from vlkng_ros.memory.words import NUMBERS, terms
 from vlkng_ros.retrieval.crops import CropIndex
 from vlkng_ros.retrieval.evidence import FrameEvidence
+from vlkng_ros.retrieval.hybrid_search import DEFINITE
 from vlkng_ros.retrieval.matching import Fit
 from vlkng_ros.retrieval.query import Query
 from vlkng_ros.retrieval.ranking import Peaks, in_order
 from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
-from vlkng_ros.types import Float64Array, FloatArray, Vec3
+from vlkng_ros.types import AnswerKind, Float64Array, FloatArray, Vec3
 
 MODEL_FRAMES = 20
 """Frames a model may be shown, where a paper does not say; the budget of tokens may end sooner."""
@@ -149,7 +150,7 @@ def found(
         best: slot of the text that speaks most for each frame, -1 for none.
         scores: score of each text known.
         support: how much of the query the best text says, in 0..1.
-        needed: how much of that makes a sighting.
+        needed: how much of that makes a sighting; less where a yes/no question takes it for granted.
         asker_m: where the asker stands.
     """
     frames = np.flatnonzero(total > 0)
@@ -160,4 +161,5 @@ def found(
     slots = slots[np.argsort(-scores[slots], kind="stable")][:256]
     fit = Fit(slots, scores[slots], np.full(len(slots), support, dtype=np.float32))
     said = np.flatnonzero(best >= 0)
+    needed *= DEFINITE if query.kind is AnswerKind.BINARY and query.definite else 1.0
     return Found(peaks, FrameEvidence(total, total, said, best[said], said), total, fit, support, needed)
