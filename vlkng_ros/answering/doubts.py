@@ -52,7 +52,9 @@ def doubted(query: Query, draft: Draft, retriever: Retriever, scene: Scene) -> D
     if query.kind is AnswerKind.BINARY and _BEEN.search(query.text.lower()):
         reason = f"I do not know: nothing I saw was called {query.target}"
         return Draft(query.kind, None, 0.0, draft.frames, reason=reason)
-    if (name := _named(query, retriever, scene)) and query.relation is None and not query.choices:
+    if query.relation or query.choices or query.parts:
+        return draft
+    if name := _named(query, retriever, scene):
         reason = f"I saw {name}, and do not know about '{query.target}'"
         return Draft(query.kind, None, 0.0, draft.frames, reason=reason)
     return draft

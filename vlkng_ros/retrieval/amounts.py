@@ -75,7 +75,7 @@ def leading(phrase: str) -> tuple[int, str]:
     """-> (the least number that a phrase begins with, the phrase without it): "two red cars", "several cats"."""
     found = _LEADING.search(phrase)
     number = _value(found["n"]) if found else 0
-    return (number, phrase[found.end() :]) if found and number > 1 else (0, phrase)
+    return (number, phrase[found.end() :]) if found and number > 1 - found["n"].isdigit() else (0, phrase)
 
 
 def _value(word: str) -> int:

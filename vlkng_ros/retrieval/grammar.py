@@ -108,7 +108,7 @@ SOMEWHERE = re.compile(
     rf"^(?:{PLACE_NOUN}|somewhere|someplace|anywhere)\s+(?:(?:where|that|which|in which)\s+)?(?:to\s+|(?:i|"
     rf"you|we|one|people)\s+(?:can|could|may)\s+)"
 )
-ASIDE = re.compile(rf"\b(?:did|do|have|could|can|were|are|was|is|am) (?:{SUBJECT}|there)\b(?:\s+(?:{SEEING}))?")
+ASIDE = re.compile(rf"\b(?:did|do|have|has|had|could|can|were|are|was|is|am) (?:{SUBJECT}|there)\b(?:\s+(?:{SEEING}))?")
 VAGUE = frozenset(
     (
         "",

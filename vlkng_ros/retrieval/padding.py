@@ -27,6 +27,7 @@ _PADDING = (
 )
 _BEGIN = rf"(?:at|in) the (?:very )?(?:beginning|start)(?: of {_WHOSE} {_TRIP})?"
 _END = rf"(?:at|in) the (?:very )?end(?: of {_WHOSE} {_TRIP})?"
+_WHERE_IT_IS = r"(?:location|position|coordinates?)"
 _THINK = r"(?:do|would|can|could) (?:you|we) (?:think|say|believe|confirm|guess)(?: that)?"
 _TAG = r",? (?:(?:did|do|have|is|was|are|were)(?:n't| not)? (?:you|i|we|there|it|they)|right|correct|yes|no|okay|ok)$"
 _SAME_ASKED = (
@@ -42,7 +43,10 @@ _SAME_ASKED = (
      "where did you start"),
     (re.compile(rf"^where (?:were|was|are) (?:you|i|we) {_END}$|^where did (?:you|i|we) (?:end|finish)(?: up)?$"),
      "where are you"),
-    (re.compile(r"^(?:(?:tell|give|show) me )?(?:the )?(?:location|position|coordinates?) of "), "where is "),
+    (re.compile(r"^what (?:has been|was|were|have been) seen$"), "what did you see"),
+    (re.compile(rf"^(?:the )?((?!(?:what|which|where|your|my|current|start|end)\b)[a-z]+) {_WHERE_IT_IS}$"),
+     r"where is the \1"),
+    (re.compile(r"^(?:(?:tell|give|show) me )?(?:the )?" + _WHERE_IT_IS + " of "), "where is "),
     (re.compile(rf"^{_THINK} there (is|are|was|were)\b"), r"\1 there"),
     (re.compile(rf"^{_THINK} (?:you|i|we) (?:saw|have seen)\b"), "did you see"),
     (re.compile(r"^(?:have|has) (?:you|we|it) got\b|^is it possible to (?:see|find)\b"), "is there"),

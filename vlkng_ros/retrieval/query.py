@@ -188,7 +188,7 @@ def parse(text: str) -> Query:
         still=still,
         people=people,
         beyond=out_of_reach,
-        unclear=forms.is_unclear(phrase),
+        unclear=not parts and forms.is_unclear(phrase),
         several=_asks_several(text),
         bare=bare,
         names=frozenset(term for name in grammar.NAME.findall(text) for term in terms(name)),

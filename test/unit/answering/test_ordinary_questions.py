@@ -38,6 +38,9 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryQuery]:
         ("Did you see several cats?", False),
         ("Did you see two cats?", False),
         ("Did you see a couple of cats?", False),
+        ("Did you see 1 cat?", True),
+        ("Did you see a cat, a cup and a dog?", False),
+        ("Did you see a cat, a cup and a person?", True),
         ("Is there at least one cat?", True),
         ("Are there fewer than two elephants?", True),
         ("Are there more than two elephants?", False),
@@ -135,6 +138,7 @@ def test_no_is_not_said_of_what_was_not_looked_for(memory: MemoryQuery, question
     ("question", "count"),
     [
         ("How many cats did you see?", 1),
+        ("How many cats has the robot seen?", 1),
         ("How many animals did you see?", 1),
         ("How many vehicles are there?", 1),
         ("How many TVs are there?", 1),
@@ -188,6 +192,7 @@ def test_words_that_ask_nothing_are_no_name_of_a_thing(memory: MemoryQuery, text
     [
         "What did you see?",
         "What else did you see?",
+        "What was seen?",
         "What kinds of things did you see?",
         "List all objects",
         "Tell me everything you saw",
