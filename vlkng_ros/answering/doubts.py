@@ -36,28 +36,28 @@ def doubted(query: Query, draft: Draft, retriever: Retriever, scene: Scene) -> D
     What was not understood was not looked for either, a place that nobody named may be one that the robot was in, and
     what labels do not say of the things that they name (a color, a doing) may be so or not.
     """
-    if query.unclear and query.kind is AnswerKind.COUNT:
-        return Draft(query.kind, None, 0.0, draft.frames, reason=f"I do not understand '{query.whole}'")
-    if draft.value not in (None, 0) or draft.reason or draft.also or draft.events or query.negated:
-        return draft
-    if query.unclear:
-        return Draft(query.kind, None, 0.0, draft.frames, reason=f"I do not understand '{query.whole}'")
+    reason = _doubt(query, draft, retriever, scene)
+    return Draft(query.kind, None, 0.0, draft.frames, reason=reason) if reason else draft
+
+
+def _doubt(query: Query, draft: Draft, retriever: Retriever, scene: Scene) -> str:
+    """Why a draft is not to be believed; empty where it is."""
+    denied = draft.value in (None, 0) and not (draft.reason or draft.also or draft.events or query.negated)
+    if query.unclear and (denied or query.kind is AnswerKind.COUNT):
+        return f"I do not understand '{query.whole}'"
+    if not denied or query.kind not in (AnswerKind.BINARY, AnswerKind.COUNT) or not query.target:
+        return ""
     if query.kind is AnswerKind.COUNT and PLACES.issuperset(terms(query.target)) and not query.parts:
-        reason = f"I do not know how many {query.target or 'there were'}: nothing I saw was called so"
-        return Draft(query.kind, None, 0.0, draft.frames, reason=reason)
-    if query.kind not in (AnswerKind.BINARY, AnswerKind.COUNT) or not query.target:
-        return draft
-    if query.kind is AnswerKind.BINARY and _IT.search(query.text.lower()):
-        return Draft(query.kind, None, 0.0, draft.frames, reason="I do not know: nothing I saw tells")
-    if query.kind is AnswerKind.BINARY and _BEEN.search(query.text.lower()):
-        reason = f"I do not know: nothing I saw was called {query.target}"
-        return Draft(query.kind, None, 0.0, draft.frames, reason=reason)
+        return f"I do not know how many {query.target}: nothing I saw was called so"
+    asked = query.text.lower()
+    if query.kind is AnswerKind.BINARY and _IT.search(asked):
+        return "I do not know: nothing I saw tells"
+    if query.kind is AnswerKind.BINARY and _BEEN.search(asked):
+        return f"I do not know: nothing I saw was called {query.target}"
     if query.relation or query.choices or query.parts:
-        return draft
-    if name := _named(query, retriever, scene):
-        reason = f"I saw {name}, and do not know about '{query.target}'"
-        return Draft(query.kind, None, 0.0, draft.frames, reason=reason)
-    return draft
+        return ""
+    name = _named(query, retriever, scene)
+    return f"I saw {name}, and do not know about '{query.target}'" if name else ""
 
 
 def _named(query: Query, retriever: Retriever, scene: Scene) -> str:
@@ -68,7 +68,7 @@ def _named(query: Query, retriever: Retriever, scene: Scene) -> str:
         return ""
     wanted = frozenset(terms(query.target))
     labels = [int(slot) for slot in np.unique(slots)]
-    return next((index.texts[slot] for slot in labels if frozenset(index.terms_of[slot]) < wanted), "")
+    return next((index.texts[slot] for slot in labels if frozenset() < frozenset(index.terms_of[slot]) < wanted), "")
 
 
 def whether_still(draft: Draft, thing: Thing, retriever: Retriever, view: str, scene: Scene) -> Draft:
