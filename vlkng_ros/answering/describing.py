@@ -49,7 +49,8 @@ def describe(query: Query, retriever: Retriever, scene: Scene, found: Found, fra
     if read is None:
         said = about  # what is only like it tells nothing of it
         more = [text for text in said if not set(terms(text)) <= set(terms(query.target))]
-        return (more or [""])[0]
+        which = query.superlative is not None or query.text.lower().startswith("which")
+        return (more or (said if which else []) or [""])[0]
     read_frames = dict.fromkeys([*frames[:BEST], *best_frames(found.total, LOOKED_AT)])
     sentences = [
         (sentence, float(found.total[frame]))

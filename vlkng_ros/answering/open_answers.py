@@ -87,7 +87,7 @@ def of_anything(
     if query.superlative in (Superlative.LAST, Superlative.FARTHEST):
         order = order[::-1]
     if query.people:
-        names = [name for name in common_labels(retriever, scene) if PEOPLE & frozenset(terms(name))]
+        names = asked_for(query, common_labels(retriever, scene))
         return _told(query, names, tuple(order.tolist()[:1])) if names else Draft(query.kind, None, 0.0, thing="anyone")
     if query.ordinal > 1 and query.superlative is None:
         named = list(first_seen(retriever, scene).items())[query.ordinal - 1 : query.ordinal]
@@ -151,7 +151,7 @@ def _beside(
         frames_of_edges = best if query.superlative is not Superlative.FARTHEST else []
         for exact, frame in itertools.product((True, False), frames_of_edges):
             related = stored.beside(relation, int(scene.keyframe_ids[frame]), as_of_ns, exact=exact)
-            if related:
+            if related := asked_for(query, related):
                 return _told(query, related, (frame,), sure=NAMED)
         if relation.predicate == "near":
             placed = _placed_beside(query, relation, retriever, finder, scene, asker_m, min_confidence)
@@ -164,18 +164,18 @@ def _beside(
     heads = frozenset(head for other in relation.objects if (head := head_of(other)))
     for frame in best:
         for text in sentences_about(relation, retriever, scene, frame):
-            if named := beside(text, relation.predicate, heads):
+            if (named := beside(text, relation.predicate, heads)) and asked_for(query, [named]):
                 return _told(query, [named], (frame,), sure=NAMED)
     for frame in best:
         labels = [(name, frozenset(terms(name))) for name in labels_of(retriever, scene, frame)]
         for text in sentences_about(relation, retriever, scene, frame):
             words = frozenset(terms(text))
             names = [name for name, label in labels if label <= words and not label & said]
-            if names:
+            if names := asked_for(query, names):
                 return _told(query, names, (frame,), sure=NAMED)
     for frame in best:
         names = [name for name in labels_of(retriever, scene, frame) if not said & frozenset(terms(name))]
-        if names and shown[frame]:  # what a picture shows at once need not stand so
+        if (names := asked_for(query, names)) and shown[frame]:  # what a picture shows at once need not stand so
             reason += f"; in one picture with it I saw: {listed(names)}"
             break
     return Draft(query.kind, None, 0.0, frames, reason=reason)
@@ -205,6 +205,7 @@ def _placed_beside(
             finder.in_view, place.mean_m, NEAR_M, int(scene.stamps_ns[-1]), map_id=place.map_id, limit=LOOKED_AT
         )
         if entity.entity_id not in named.entity_ids and entity.position.source is not PositionSource.ROBOT
+        if asked_for(query, [entity.label])
     ]
     known.sort(key=lambda found: found[0])
     known = list({entity.entity_id: (away, entity) for away, entity in reversed(known)}.values())[::-1]
@@ -268,6 +269,11 @@ def common_labels(retriever: Retriever, scene: Scene) -> list[str]:
     counts = np.bincount(slots[~caption] if (~caption).any() else slots)
     named = np.flatnonzero(counts)
     return [index.texts[slot] for slot in named[np.argsort(-counts[named], kind="stable")].tolist()]
+
+
+def asked_for(query: Query, names: list[str]) -> list[str]:
+    """The names that may answer: of "who" those of people."""
+    return [name for name in names if PEOPLE & frozenset(terms(name))] if query.people else names
 
 
 def listed(names: list[str]) -> str:

@@ -56,7 +56,7 @@ _CLAUSE = re.compile(
 )
 _NO_NAME = re.compile(
     r"\b(?:you|we|me|us|they|i|if|whether|would|will|could|should|shall|did|does|do|why|how|what|than|then|ever|"
-    r"because|neither|nor|same|anything|something|nothing|before|after|during|since|until|or|tell|please|any|some)\b"
+    r"because|neither|nor|same|(?:any|some)thing(?! to)|nothing|before|after|during|since|until|or|tell|any|some)\b"
     r"|,|\b(?:is|are) (?:this|that|it)$"
 )
 _BETWEEN_PARTS = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+(?:(?:how many|where (?:is|are))\s+)?")

@@ -209,6 +209,8 @@ def test_a_kind_a_length_and_what_is_ahead(memory: MemoryQuery) -> None:
     assert memory.ask(Question("What is the third thing you saw?")).value == "cat"
     assert memory.ask(Question("What did you see at the beginning of the trip?")).value == "cup, dining table"
     assert memory.ask(Question("What did you see at the end?")).value == "person"
+    assert memory.ask(Question("Which cat is nearest to me?")).value == "cat"
+    assert memory.ask(Question("Who was near the cup?")).value is None
     assert memory.ask(Question("Take me back to the start")).keyframes[0].keyframe.keyframe_id == 1
     assert memory.ask(Question("Give me the coordinates of the cat")).keyframes[0].keyframe.keyframe_id == 4
     assert memory.ask(Question("Which came first, the motorcycle or the cat?")).value == "cat"
