@@ -221,3 +221,48 @@ def test_a_kind_a_length_and_what_is_ahead(memory: MemoryQuery) -> None:
     assert memory.ask(Question("Where should I look for the cat?")).keyframes[0].keyframe.keyframe_id == 4
     assert "I saw cup too." in memory.ask(Question("Where is the cat and where is the cup?")).text
     assert memory.ask(Question("What is in front of you?", as_of_ns=180 * SECOND)).value == "person"
+
+
+TOLD = [
+    "A red chair stands next to a wooden table in the kitchen.",
+    "Two people sit on a green sofa. A black dog lies on the floor.",
+    "A black dog sleeps on a rug.",
+    "A long corridor with three windows.",
+]
+"""Captions alone, every 5 s and metre."""
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryQuery]:
+    path: Path = tmp_path_factory.mktemp("told") / "memory.db"
+    with open_writer(path, WordEncoder()) as writer:
+        for i, caption in enumerate(TOLD):
+            keyframe = writer.add_keyframe(Capture((100 + 5 * i) * SECOND, Pose.planar("map", float(i), 0.0, 0.0)))
+            writer.add_perception(keyframe.keyframe_id, Perception(caption, (), backend="told"))
+            writer.associate(keyframe.keyframe_id)
+    with MemoryReader.open(path) as reader:
+        yield MemoryQuery(reader, WordEncoder())
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("What is next to the table?", "a red chair"),
+        ("What is on the rug?", "a black dog"),
+        ("What is on the sofa?", "two people"),
+        ("How many people did you see?", 2),
+        ("How many windows are there?", 3),
+        ("Are there more than two windows?", True),
+        ("Did you see an animal?", True),
+        ("What is near the rug?", None),
+    ],
+)
+def test_captions_say_how_things_stand_and_how_many(told: MemoryQuery, question: str, value: object) -> None:
+    assert told.ask(Question(question)).value == value
+
+
+def test_what_another_picture_shows_is_not_told_of_this_one(told: MemoryQuery) -> None:
+    text = told.ask(Question("What is near the rug?")).text
+    assert text.startswith("I do not know what was near rug")
+    assert "sofa" not in text
+    assert "corridor" not in text
