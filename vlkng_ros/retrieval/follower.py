@@ -28,7 +28,7 @@ class IndexFollower:
     What comes in order of time is appended. A keyframe described after a later one, a session with older stamps, a
     shortened or forgotten keyframe make the index anew: rare, and the only way to keep slots in order of time.
 
-    What was made is kept beside the memory (``memory.index_file``), if it can be, and the next start takes it from there.
+    What was made is kept beside the memory (``memory.index_file``), if it can be; the next start takes it from there.
 
     Args:
         reader: the memory; used from the caller's thread only.
@@ -53,9 +53,8 @@ class IndexFollower:
 
     def follow(self, changes: Changes) -> None:
         """Take over some changes that the reader reported."""
-        if changes.forgotten_keyframe_ids or changes.forgotten_text_ids:
-            self.index = self._rebuilt()
-        elif changes.keyframe_ids and not self._append_frames(changes.keyframe_ids):
+        forgotten = changes.forgotten_keyframe_ids or changes.forgotten_text_ids
+        if forgotten or (changes.keyframe_ids and not self._append_frames(changes.keyframe_ids)):
             self.index = self._rebuilt()
         elif self.index.mentions > max(KEPT_FROM, KEPT_ANEW * self._kept_mentions):
             self._keep()
