@@ -155,7 +155,8 @@ class ViewReader(Reading):
         """Entities within ``radius_m`` of a place, nearest first; ``map_id`` None is the newest session's map."""
         with self._reading():
             columns, maps = self._follower.columns(self._view(view)), self._map_numbers(map_id)
-            if as_of_ns is None:
+            newest_ns = self._follower.keyframes.table.stamps_ns[-1:]
+            if as_of_ns is None or (newest_ns <= as_of_ns).all():  # nothing came later
                 keys = columns.near(position_m, radius_m, maps)[:limit]
                 loaded = [self._entity_rows.load(view, key) for key in keys]
                 return [known.entity() for known in loaded if known is not None]
