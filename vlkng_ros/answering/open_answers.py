@@ -29,6 +29,8 @@ TOLD = 8
 """Things named in an answer; of more it says how many."""
 NEAR_M = 30.0
 """How far around the asker things with a place of their own are looked for."""
+PLACES = 8
+"""Of a thing that there are many of, around so many, those of the best frames, it is looked for what is near."""
 LOOKED_AT = 10
 """Frames of a related thing whose stored relations are read."""
 NAMED = 0.8
@@ -198,18 +200,22 @@ def _placed_beside(
     named = relating.thing(query, relation.objects[0])
     one = query.superlative in (Superlative.NEAREST, Superlative.FARTHEST)
     reach_m = NEAR_M if one else relating.reach_of(relation)
-    known = [
-        (float(np.linalg.norm(np.subtract(entity.position.mean_m, place.mean_m))), entity)
-        for place in (located.position for located in named.located)
-        for entity in retriever.reader.near(
-            finder.in_view, place.mean_m, NEAR_M, int(scene.stamps_ns[-1]), map_id=place.map_id, limit=LOOKED_AT
-        )
-        if entity.entity_id not in named.entity_ids and entity.position.source is not PositionSource.ROBOT
-        if asked_for(query, [entity.label])
-    ]
-    known.sort(key=lambda found: found[0])
-    known = list({entity.entity_id: (away, entity) for away, entity in reversed(known)}.values())[::-1]
-    around = [found for found in known if found[0] <= reach_m]
+
+    def within(radius_m: float) -> list[tuple[float, Entity]]:
+        known = [
+            (float(np.linalg.norm(np.subtract(entity.position.mean_m, place.mean_m))), entity)
+            for place in (located.position for located in named.located[:PLACES])
+            for entity in retriever.reader.near(
+                finder.in_view, place.mean_m, radius_m, int(scene.stamps_ns[-1]), map_id=place.map_id, limit=LOOKED_AT
+            )
+            if entity.entity_id not in named.entity_ids and entity.position.source is not PositionSource.ROBOT
+            if asked_for(query, [entity.label])
+        ]
+        known.sort(key=lambda found: found[0])
+        return list({entity.entity_id: (away, entity) for away, entity in reversed(known)}.values())[::-1]
+
+    around = within(reach_m)
+    known = around or within(NEAR_M)
     if one:
         around = around[:1] if query.superlative is Superlative.NEAREST else around[-1:]
     frame = _last_frame(retriever, finder.in_view, around[0][1], scene) if around else None

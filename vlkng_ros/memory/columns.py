@@ -101,6 +101,11 @@ class EntityColumns:
         self._positions: Float64Array = np.zeros((3, _SPARE))
         self._reach: Float64Array = np.zeros((6, _SPARE))
         """x, y and z, lowest and highest."""
+        self._by_x: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        """Rows in order of their x, as it was when they were sorted last."""
+        self._sorted_x: Float64Array = np.zeros(0)
+        self._since: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        """Rows that were changed or added since."""
 
     def update(self, rows: Sequence[EntityRow], gone: Iterable[int] = ()) -> None:
         """Take over changed and new rows, and mark those that are gone."""
@@ -124,6 +129,11 @@ class EntityColumns:
         self._reserve(more)
         self._numbers[:, where], self._positions[:, where], self._reach[:, where] = numbers.T, positions.T, reach.T
         self._count += more
+        self._since = np.union1d(self._since, where)
+        if len(self._since) > _SPARE + self._count // 8:
+            x = self._positions[0, : self._count]
+            self._by_x = np.argsort(x)
+            self._sorted_x, self._since = x[self._by_x], self._since[:0]
 
     def _reserve(self, more: int) -> None:
         held = self._numbers.shape[1]
@@ -147,11 +157,14 @@ class EntityColumns:
     def near(self, position_m: Vec3, radius_m: float, maps: Sequence[int]) -> list[int]:
         """Keys of the entities within ``radius_m``, nearest first, the earlier of two as near before the other."""
         place = np.asarray(position_m).reshape(3, 1)
-        # Most are out on the first axis, and that is one pass over one row.
-        at = np.flatnonzero(np.abs(self._positions[0, : self._count] - place[0]) <= radius_m)
+        margin = radius_m + 1e-9
+        low = np.searchsorted(self._sorted_x, position_m[0] - margin)
+        high = np.searchsorted(self._sorted_x, position_m[0] + margin, side="right")
+        at = np.concatenate([self._by_x[low:high], self._since])
         away = np.linalg.norm(self._positions[:, at] - place, axis=0)
         inside = (away <= radius_m) & np.isin(self._numbers[3, at], maps)
-        at, away = at[inside], away[inside]
+        at, first = np.unique(at[inside], return_index=True)
+        away = away[inside][first]
         keys: list[int] = self._numbers[0, at[np.argsort(away, kind="stable")]].tolist()
         return keys
 
