@@ -42,7 +42,7 @@ lint: setup
 
 bench: setup
 	@$(ENV) && python -c "import emem" 2>/dev/null || python -m pip install --quiet "$$($(EMEM))"
-	@$(ENV) && for file in $(BENCH); do echo "== $$file"; python $$file $(ARGS) || exit 1; done
+	@$(ENV) && export OPENBLAS_NUM_THREADS=1 && for file in $(BENCH); do echo "== $$file"; python $$file $(ARGS) || exit 1; done
 
 docs: setup
 	@$(ENV) && python scripts/write_tables.py
