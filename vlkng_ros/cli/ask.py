@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import json
 import math
 import sys
@@ -173,11 +174,10 @@ def read_batch(path: Path) -> Iterator[dict[str, Any]]:
         InvalidInputError: the file cannot be read.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        lines = path.read_bytes().removeprefix(codecs.BOM_UTF8).split(b"\n")
+    except OSError as error:
         raise InvalidInputError(f"{path}: cannot be read: {error}") from error
-    # Not splitlines(): JSON may hold U+2028 and the like as they are.
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(lines, start=1):
         if line.strip():
             where, line_id = f"{path}, line {number}", None
             try:
@@ -188,9 +188,9 @@ def read_batch(path: Path) -> Iterator[dict[str, Any]]:
                 yield {"id": line_id, "error": error}
 
 
-def _entry(line: str, where: str) -> dict[str, Any]:
+def _entry(line: bytes, where: str) -> dict[str, Any]:
     try:
-        entry = json.loads(line)
+        entry = json.loads(line.decode())
     except (ValueError, RecursionError) as error:  # ValueError: also an integer of thousands of digits
         raise InvalidInputError(f"{where}: is not JSON: {error}") from error
     if not isinstance(entry, dict):

@@ -158,7 +158,10 @@ def check_file(path: Path) -> None:
     if not header:
         raise MemoryNotFoundError(f"{path}: an empty file, not a memory; remove it and build one there")
     if len(header) < 100 or header[:16] != _HEADER or int.from_bytes(header[68:72], "big") != APPLICATION_ID:
-        raise NotAMemoryError(f"{path}: not a memory of vlkng_ros; it is left as it is")
+        raise NotAMemoryError(
+            f"{path}: not a memory of vlkng_ros; it is left as it is"
+            "; if a memory was damaged, `vlkng salvage` looks for what is left of it"
+        )
     pages, page_size = int.from_bytes(header[28:32], "big"), int.from_bytes(header[16:18], "big")
     wal = wal_of(path)
     if size < pages * (65536 if page_size == 1 else page_size) and not (wal.exists() and wal.stat().st_size):

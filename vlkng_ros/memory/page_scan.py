@@ -19,15 +19,22 @@ _REAL = 7
 _BROKEN = (IndexError, ValueError, struct.error, OverflowError)
 
 
+def page_size(header: bytes) -> int:
+    """Bytes a page, as a file's first 100 bytes say; 0 where they cannot be right."""
+    size = int.from_bytes(header[16:18], "big")
+    size = 65_536 if size == 1 else size
+    known = header.startswith(b"SQLite format 3\0") and size >= 512 and size & (size - 1) == 0
+    return size if known else 0
+
+
 class PageScan:
     """The pages of a file."""
 
     def __init__(self, path: Path) -> None:
         self._data = path.read_bytes()
-        size = int.from_bytes(self._data[16:18], "big")
-        known = self._data.startswith(b"SQLite format 3\0") and (size == 1 or (size >= 512 and size & (size - 1) == 0))
-        self._size = (65_536 if size == 1 else size) if known else DEFAULT_PAGE
-        self._usable = self._size - (self._data[20] if known else 0)
+        self._size = page_size(self._data[:100]) or DEFAULT_PAGE
+        # No memory is written with bytes kept free at the end of pages: where the header says so, it is broken.
+        self._usable = self._size
 
     def pages(self) -> Iterator[tuple[bool, list[Row]]]:
         """For each page with rows: whether they are of a table with row ids, which then replace an empty first column.

@@ -24,6 +24,7 @@ from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.database import wal_of
 from vlkng_ros.memory.images import ImageFolder
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
+from vlkng_ros.memory.page_scan import page_size
 from vlkng_ros.memory.rebuilding import rebuild
 from vlkng_ros.memory.schema import APPLICATION_ID
 from vlkng_ros.memory.writer import MemoryWriter
@@ -276,7 +277,7 @@ def _found_in(source: Path) -> Iterator[_Damaged]:
             with suppress(*_BROKEN), closing(sqlite3.connect(copy)) as connection:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             size = max(size, copy.stat().st_size)
-        page = int.from_bytes(header[16:18], "big") or 65_536
+        page = page_size(header)
         whole = int.from_bytes(header[28:32], "big") * page
         if ours and size < whole:
             os.truncate(copy, size - size % page)

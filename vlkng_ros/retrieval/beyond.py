@@ -13,6 +13,8 @@ _CANNOT = (
                 r"|^are you (?:sure|certain|ready|ok(?:ay)?|fine|alive|human|happy|lost|busy|free|tired|a [a-z]+)\b"
                 r"|^what (?:can|could) you do(?: for me)?$|^what (?:is|'s) your name$|^how fast\b"),
      "I only know what I saw: ask me where, when or how many"),
+    (re.compile(r"^(?:do not|don't|dont|never)\b(?! (?:you|we|i|they|the|a|an)\b)"),
+     "I go nowhere, and answer questions"),
     (re.compile(r"^what(?: is the|'s the| is)? (?:time|day|date|year)(?: is it| today| now)?(?: now| today)?$"),
      "I know when I saw what, and not what time it is now"),
     (re.compile(r"^(?:why\b|how come\b|what (?:is|was) the (?:reason|purpose|cause)\b|for what reason\b)"),

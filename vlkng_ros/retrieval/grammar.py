@@ -276,6 +276,8 @@ TYPOS = {
 """Slips of the fingers in the words that make a question; each is no English word of its own."""
 STARTS = ((re.compile(r"^were (?=(?:is|are|was|did|can|could|do|does)\b)"), "where "),
           (re.compile(r"^haw (?=(?:many|much|long|far)\b)"), "how "),
+          (re.compile(r"^how often (?=(?:did|have|do|was|were)\b)"), "how many times "),
+          (re.compile(r"^which (?:thing|object|item)s? (?=(?:is|are|was|were)\b)"), "what "),
           (re.compile(r"^whose (?=(?:there|at|in|on|near)\b)"), "who is "))  # fmt: skip
 """Words that are such only where no question could begin with them."""
 QUOTED = re.compile(r'"([^"]{1,200})"')

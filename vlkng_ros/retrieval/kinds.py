@@ -53,7 +53,10 @@ KINDS: dict[tuple[str, ...], str] = {
     ("human", "human being", "individual"): "person, man, woman, boy, girl, child",
     ("kitty", "kitten"): "cat",
     ("puppy", "doggy", "pup"): "dog",
+    ("feline",): "cat",
+    ("canine",): "dog",
     ("bike",): "bicycle, motorcycle",
+    ("motor bike",): "motorcycle",
 }  # fmt: skip
 """Names of a kind, and its things."""
 

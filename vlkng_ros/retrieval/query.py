@@ -117,8 +117,9 @@ def parse(text: str) -> Query:
     """
     asked, quoted = _normalised(text)
     times, rest = find_time_phrases(asked)
-    still, body = without_still(forms.positive(_unwrapped(rest)))
-    out_of_reach = beyond(body)
+    said = _unwrapped(rest)
+    still, body = without_still(forms.positive(said))
+    out_of_reach = beyond(said) or beyond(body)
     bare = not (_asks(body) or grammar.NEED.search(body) or grammar.FAR.search(body) or _LATE.search(body))
     negated = grammar.NONE_OF.search(body) is not None
     body = re.sub(r"\bno\s+", "any ", body, count=1) if negated else body

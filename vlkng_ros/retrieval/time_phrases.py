@@ -38,6 +38,7 @@ class TimeRule(str, Enum):
     BEFORE = "before"
     AFTER = "after"
     STAMP = "stamp"
+    DATE = "date"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class TimePhrase:
     end_seconds: float = 0.0
     days_back: int = 0
     """DAY: how many days before that of ``as_of``. STAMP: the memory's day, from 1."""
+    date: tuple[int, int, int] = (0, 0, 0)
+    """DATE: year, month, day. Year 0 is that of the latest such day; with month 0 it is a day of the week, 1 Monday."""
     bare_hour: bool = False
     """A clock time without am or pm and below 12: the half of the day is chosen when resolved."""
 
@@ -63,7 +66,19 @@ class Window:
     moment_ns: int | None = None
 
 
+_MONTHS = [
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+]  # fmt: skip
+_WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+_NTH = r"(?:the )?(?P<{}>\d{{1,2}})(?:st|nd|rd|th)?"
+
 _PATTERNS = (
+    (TimeRule.DATE, re.compile(
+        r"\bon (?:(?P<iso>\d{4}-\d{2}-\d{2})"
+        rf"|{_NTH.format('d')} (?:of )?(?P<m>{'|'.join(_MONTHS)})(?:,? (?P<y>\d{{4}}))?"
+        rf"|(?P<m2>{'|'.join(_MONTHS)}) {_NTH.format('d2')}(?:,? (?P<y2>\d{{4}}))?"
+        rf"|(?P<week>{'|'.join(_WEEKDAYS)}))(?![\w:])")),
     (TimeRule.STAMP, re.compile(r"\b(?:at |on )?\[?day ?(?P<day>\d+)(?:[ ,]+"
         r"(?:at )?(?P<clock>\d{1,2}:\d{2}(?::\d{2})?))?\]?")),
     (TimeRule.AGO, re.compile(rf"\b(?:about |around )?{_NUMBER.format('n')} {_UNIT.format('u')} (?:ago|"
@@ -105,6 +120,8 @@ def _phrase(rule: TimeRule, match: re.Match[str]) -> TimePhrase | None:
     said = match.group().strip()
     if rule in (TimeRule.AGO, TimeRule.WITHIN):
         return TimePhrase(rule, said, seconds=_number(match["n"]) * _UNIT_S[match["u"].rstrip("s") or "s"])
+    if rule is TimeRule.DATE:
+        return _date(said, match)
     if rule is TimeRule.STAMP:
         clock = _clock(match["clock"])[0] if match["clock"] else -1.0
         return TimePhrase(rule, said, seconds=clock, days_back=int(match["day"]))
@@ -125,6 +142,21 @@ def _phrase(rule: TimeRule, match: re.Match[str]) -> TimePhrase | None:
     if rule is TimeRule.BETWEEN and bare and second < first:
         second += 12 * 3600.0
     return TimePhrase(rule, said, seconds=first, end_seconds=second, bare_hour=bare)
+
+
+def _date(said: str, match: re.Match[str]) -> TimePhrase | None:
+    if match["week"]:
+        return TimePhrase(TimeRule.DATE, said, date=(0, 0, _WEEKDAYS.index(match["week"]) + 1))
+    if match["iso"]:
+        year, month, day = map(int, match["iso"].split("-"))
+    else:
+        year, day = int(match["y"] or match["y2"] or 0), int(match["d"] or match["d2"])
+        month = _MONTHS.index(match["m"] or match["m2"]) + 1
+    try:
+        dt.date(year or 2000, month, day)  # a leap year: any day that there is
+    except ValueError:
+        return None
+    return TimePhrase(TimeRule.DATE, said, date=(year, month, day))
 
 
 def _number(word: str | None) -> float:
@@ -175,6 +207,9 @@ def resolve(phrase: TimePhrase, as_of_ns: int, oldest_ns: int, zone: dt.tzinfo |
     if phrase.rule is TimeRule.DAY:
         day = midnight - dt.timedelta(days=phrase.days_back)
         return Window(at(day, phrase.seconds), min(as_of_ns, at(day, phrase.end_seconds)))
+    if phrase.rule is TimeRule.DATE:
+        day = _day_of(phrase.date, midnight)
+        return Window(at(day, 0), min(as_of_ns, at(day, 86400)))
     if phrase.rule is TimeRule.STAMP:
         first = dt.datetime.fromtimestamp(oldest_ns / NS_PER_S, now.tzinfo).replace(
             hour=0, minute=0, second=0, microsecond=0
@@ -187,7 +222,7 @@ def resolve(phrase: TimePhrase, as_of_ns: int, oldest_ns: int, zone: dt.tzinfo |
     start = at(midnight, phrase.seconds)
     if phrase.bare_hour and start + 12 * 3600 * NS_PER_S <= as_of_ns:
         shift = 12 * 3600  # "between 1 and 2", asked in the evening: the latest such time that has passed
-    elif start > as_of_ns:
+    elif start > as_of_ns and phrase.rule is not TimeRule.BEFORE:
         shift = -86400
     else:
         shift = 0
@@ -195,7 +230,22 @@ def resolve(phrase: TimePhrase, as_of_ns: int, oldest_ns: int, zone: dt.tzinfo |
     if phrase.rule is TimeRule.CLOCK:
         return Window(start - 60 * NS_PER_S, min(as_of_ns, start + 60 * NS_PER_S), start)
     if phrase.rule is TimeRule.BEFORE:
-        return Window(oldest_ns, start)
+        return Window(oldest_ns, min(start, as_of_ns))
     if phrase.rule is TimeRule.AFTER:
         return Window(start, as_of_ns)
     return Window(start, min(as_of_ns, at(midnight, phrase.end_seconds) + shift * NS_PER_S))
+
+
+def _day_of(date: tuple[int, int, int], today: dt.datetime) -> dt.datetime:
+    """Midnight of a day; without a year the latest that has come."""
+    year, month, day = date
+    if not month:
+        return today - dt.timedelta(days=(today.weekday() + 1 - day) % 7)
+    for earlier in range(8):  # 29 February may be eight years back
+        try:
+            found = today.replace(year=year or today.year - earlier, month=month, day=day)
+        except ValueError:
+            continue
+        if year or found <= today:
+            return found
+    return today.replace(year=1970, month=1, day=1)

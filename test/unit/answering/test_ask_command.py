@@ -106,6 +106,17 @@ def test_a_bad_line_is_named_and_all_others_are_answered(
     assert "1 of 3 lines" in printed.err
 
 
+def test_a_line_of_broken_bytes_is_named_and_all_others_are_answered(
+    memory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    batch = tmp_path / "questions.jsonl"
+    fine = b'{"id": "fine", "question": "Where is the sofa?"}\n'
+    batch.write_bytes(fine + b'{"id": "a", "question": "Where is the caf\xff?"}\n' + fine)
+    assert vlkng(memory, "--batch", str(batch)) == 1
+    replies = [json.loads(reply) for reply in capsys.readouterr().out.splitlines()]
+    assert [reply["status"] for reply in replies] == ["ok", "invalid", "ok"]
+
+
 def test_a_line_that_cannot_be_asked_has_an_error_and_the_rest_goes_on(
     memory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -266,3 +266,10 @@ def test_what_another_picture_shows_is_not_told_of_this_one(told: MemoryQuery) -
     assert text.startswith("I do not know what was near rug")
     assert "sofa" not in text
     assert "corridor" not in text
+
+
+@pytest.mark.parametrize("order", ["Don't go to the cat", "Please do not drive to the cup.", "Never go to the tv!"])
+def test_what_is_forbidden_gives_no_goal(memory: MemoryQuery, order: str) -> None:
+    answer = memory.ask(Question(order))
+    assert answer.goal is None
+    assert "I go nowhere" in answer.text

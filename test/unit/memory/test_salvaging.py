@@ -167,6 +167,15 @@ def test_what_is_on_whole_pages_is_found_wherever_the_way_to_it_is_lost(stored, 
     check_true(new, whole=found.described > 0 and found.shortened == 0)
 
 
+@pytest.mark.parametrize("offset", [0, 16, 18, 20, 68])
+def test_a_header_that_was_written_over_costs_nothing(stored, path, offset):
+    whole, _ = stored
+    path.write_bytes(whole[:offset] + b"GARB" + whole[offset + 4 :])
+    with MemoryWriter.open(path.with_name("new.db"), encoder=None) as writer:
+        found = salvage(path, writer)
+    assert (found.keyframes, found.lost_keyframes, found.lost_descriptions) == (400, 0, 0)
+
+
 def test_the_command_says_what_was_saved_and_makes_nothing_of_what_is_no_memory(written, path, capsys):
     new = path.with_name("new.db")
     assert main(["salvage", str(written), "--memory", str(new), "--text-encoder", "none"]) == 0

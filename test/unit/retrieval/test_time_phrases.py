@@ -35,6 +35,14 @@ def window(question: str) -> Window:
         ("did you see it after 14:00", ns(20, 14), ns(20, 15, 30)),
         ("did you see it after 6 pm", ns(19, 18), ns(20, 15, 30)),
         ("did you see it on day2", ns(19), ns(20)),
+        ("did you see it before 16:00", ns(18, 9), ns(20, 15, 30)),  # all that came so far
+        ("did you see it on 19 may 2026", ns(19), ns(20)),
+        ("did you see it on the 19th of may", ns(19), ns(20)),
+        ("did you see it on may 19, 2026", ns(19), ns(20)),
+        ("did you see it on 2026-05-20", ns(20), ns(20, 15, 30)),
+        ("did you see it on monday", ns(18), ns(19)),
+        ("did you see it on wednesday", ns(20), ns(20, 15, 30)),
+        ("did you see it on thursday", ns(14), ns(15)),
     ],
 )
 def test_windows(question: str, since: int, until: int) -> None:
@@ -57,6 +65,13 @@ def test_moments(question: str, moment: int) -> None:
     assert found.since_ns <= moment <= found.until_ns
 
 
+def test_a_date_without_a_year_is_the_latest_that_has_come() -> None:
+    found = window("did you see it on 31 december")
+    assert found.since_ns == round(dt.datetime(2025, 12, 31, tzinfo=UTC).timestamp() * 1e9)
+    leap = window("did you see it on 29 february")
+    assert leap.since_ns == round(dt.datetime(2024, 2, 29, tzinfo=UTC).timestamp() * 1e9)
+
+
 def test_the_phrase_leaves_the_question() -> None:
     phrases, rest = find_time_phrases("did you see the red car between 10 and 11")
     assert (phrases[0].rule, rest) == (TimeRule.BETWEEN, "did you see the red car")
@@ -69,6 +84,8 @@ def test_the_phrase_leaves_the_question() -> None:
         "how long ago did you see it",
         "a street at the night",
         "at 25:99",
+        "did you see it on 31 february",
+        "where may 2 people sit",
     ],
 )
 def test_what_is_no_time_stays(question: str) -> None:
