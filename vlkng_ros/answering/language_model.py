@@ -53,7 +53,7 @@ def open_chat(config: RetrievalConfig) -> Chat:
     return ChatClient(config.server_url, config.model, api_key_env=config.api_key_env, attempts=2)
 
 
-def answers(chat: Chat) -> None:
+def require_answer(chat: Chat) -> None:
     """Ask one word of a model, before work begins that is worth nothing without it.
 
     Raises:

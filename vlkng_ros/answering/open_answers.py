@@ -156,7 +156,8 @@ def _beside(
             if related := asked_for(query, related):
                 return _told(query, related, (frame,), sure=NAMED)
         if relation.predicate == "near":
-            placed = _placed_beside(query, relation, retriever, finder, scene, asker_m, min_confidence)
+            relating = Relating(retriever, finder, scene, asker_m, min_confidence)
+            placed = _placed_beside(query, relation, relating, retriever, finder.in_view, scene)
             if placed.value is not None:
                 return placed
             nearest = placed.also
@@ -184,19 +185,12 @@ def _beside(
 
 
 def _placed_beside(
-    query: Query,
-    relation: Relation,
-    retriever: Retriever,
-    finder: Finder,
-    scene: Scene,
-    asker_m: Vec3 | None,
-    min_confidence: float,
+    query: Query, relation: Relation, relating: Relating, retriever: Retriever, view: str, scene: Scene
 ) -> Draft:
     """What has its own place near that of the named thing; without a value where that has none, or nothing is near.
 
     ``also`` of a draft without a value names the nearest thing all the same, as the end of a sentence.
     """
-    relating = Relating(retriever, finder, scene, asker_m, min_confidence)
     named = relating.thing(query, relation.objects[0])
     one = query.superlative in (Superlative.NEAREST, Superlative.FARTHEST)
     reach_m = NEAR_M if one else relating.reach_of(relation)
@@ -206,7 +200,7 @@ def _placed_beside(
             (float(np.linalg.norm(np.subtract(entity.position.mean_m, place.mean_m))), entity)
             for place in (located.position for located in named.located[:PLACES])
             for entity in retriever.reader.near(
-                finder.in_view, place.mean_m, radius_m, int(scene.stamps_ns[-1]), map_id=place.map_id, limit=LOOKED_AT
+                view, place.mean_m, radius_m, int(scene.stamps_ns[-1]), map_id=place.map_id, limit=LOOKED_AT
             )
             if entity.entity_id not in named.entity_ids and entity.position.source is not PositionSource.ROBOT
             if asked_for(query, [entity.label])
@@ -218,7 +212,7 @@ def _placed_beside(
     known = around or within(NEAR_M)
     if one:
         around = around[:1] if query.superlative is Superlative.NEAREST else around[-1:]
-    frame = _last_frame(retriever, finder.in_view, around[0][1], scene) if around else None
+    frame = _last_frame(retriever, view, around[0][1], scene) if around else None
     if frame is not None:
         told = _told(query, list(dict.fromkeys(entity.label for _, entity in around)), (frame,), sure=NAMED)
         away = max(away for away, _ in around)

@@ -86,14 +86,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _asking(args: argparse.Namespace, reader: MemoryReader, fall_back: Associator) -> Associator:
     """``stoa`` with the language model of ``--llm`` and the chunks of the memory."""
-    from vlkng_ros.answering.language_model import answers, open_chat
+    from vlkng_ros.answering.language_model import open_chat, require_answer
     from vlkng_ros.memory.association.stoa import StoaAssociator
     from vlkng_ros.memory.association.stoa_chunks import Chunks
     from vlkng_ros.memory.association.stoa_model import StoaModel
 
     chat = open_chat(RetrievalConfig(model=args.llm, server_url=args.server_url))
     # What the view was made without stays undecided, so a server that is not there is said before.
-    answers(chat)
+    require_answer(chat)
     return StoaAssociator(StoaModel(chat, prompts=args.prompts), Chunks(reader).starting_at, fall_back)
 
 

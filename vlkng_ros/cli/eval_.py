@@ -248,7 +248,7 @@ def _recordings(args: argparse.Namespace) -> list[Recording]:
 
 
 def _models(args: argparse.Namespace, config: EvaluationConfig) -> Models:
-    from vlkng_ros.answering.language_model import answers, open_chat
+    from vlkng_ros.answering.language_model import open_chat, require_answer
     from vlkng_ros.evaluation.running import Models
     from vlkng_ros.evaluation.text_answers import Judge
     from vlkng_ros.memory import open_encoder
@@ -260,10 +260,10 @@ def _models(args: argparse.Namespace, config: EvaluationConfig) -> Models:
     if args.judge:
         url = args.judge_url or retrieval.server_url
         marks = open_chat(replace(retrieval, model=args.judge, server_url=url))
-        answers(marks)
+        require_answer(marks)
         judge = Judge(marks, retrieval.prompts)
     if chat is not None:
         # Figures of a model that is not there would be those of its fall-back.
-        answers(chat)
+        require_answer(chat)
     visual = open_visual(retrieval.visual_model or config.perception.crop_model)
     return Models(open_encoder(config.association.text_encoder), visual, chat, judge)
