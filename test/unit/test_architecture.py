@@ -14,11 +14,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "vlkng_ros"
 
-VOCABULARY = {"types", "config", "errors"}
+VOCABULARY = {"types", "config", "errors", "moments"}
 MAY_IMPORT = {
     "types": {"errors"},
     "config": {"errors"},
     "errors": set(),
+    "moments": set(),
     "chat": set(),
     "memory": {"chat"},
     "perception": {"chat"},

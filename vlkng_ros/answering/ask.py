@@ -17,6 +17,7 @@ from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ConfigError, QuestionError
 from vlkng_ros.memory import MemoryReader
 from vlkng_ros.memory.words import terms
+from vlkng_ros.moments import moment
 from vlkng_ros.retrieval.channels import channels_of
 from vlkng_ros.retrieval.crops import CropIndex
 from vlkng_ros.retrieval.motion_phrases import MotionKind
@@ -109,10 +110,9 @@ class MemoryQuery:
         query = parse(question.text)
         if question.max_keyframes < 1:
             raise QuestionError(f"max_keyframes is {question.max_keyframes}; at least 1 keyframe is needed")
-        if question.since_ns is not None and question.as_of_ns is not None and question.since_ns > question.as_of_ns:
-            raise QuestionError(
-                f"the time window is empty: since {question.since_ns} ns lies after as_of {question.as_of_ns} ns"
-            )
+        since, until = question.since_ns, question.as_of_ns
+        if since is not None and until is not None and since > until:
+            raise QuestionError(f"the time window is empty: since {moment(since)} lies after as_of {moment(until)}")
         watch.lap("parse")
         self._retriever.refresh()
         watch.lap("refresh")

@@ -43,7 +43,7 @@ class LocalModel:
             self._net: Any = AutoModelForCausalLM.from_pretrained(where, dtype=dtype, **options)
         except OSError as error:
             raise ModelNotFoundError(
-                f"model {model}: not on this machine; fetch it with: hf download {model}, or name a folder"
+                f"model {model}: not on this machine; bring it with: vlkng models --fetch {model}, or name a folder"
             ) from error
         except Exception as error:  # transformers raises whatever its parts raise
             raise ModelError(f"model {model}: cannot be loaded: {type(error).__name__}: {error}") from error

@@ -6,6 +6,7 @@ Verbs import what they need inside ``run``, so that ``vlkng --help`` does not wa
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import importlib.util
 import logging
@@ -89,15 +90,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         _abandon_stdout()
         return EXIT_BROKEN_PIPE
     except OSError as error:
-        # A path of the caller's that cannot be read or written; whatever has no path is a fault of ours, and shows.
-        if not error.filename:
+        # A path of the caller's that cannot be read or written, or a disk that stdout is written to; whatever else has
+        # no path is a fault of ours, and shows.
+        if error.filename:
+            where = str(error.filename)
+        elif error.errno in (errno.ENOSPC, errno.EDQUOT):
+            where = "the output cannot be written"
+            _abandon_stdout()
+        else:
             raise
-        print(visible(f"vlkng: {error.filename}: {error.strerror}"), file=sys.stderr)
+        print(visible(f"vlkng: {where}: {error.strerror}"), file=sys.stderr)
         return VlkngError.exit_code
 
 
 def _abandon_stdout() -> None:
-    """Keep the interpreter from flushing into the broken pipe once more when it exits."""
+    """Keep the interpreter from flushing what cannot be written once more when it exits."""
     sink = os.open(os.devnull, os.O_WRONLY)
     os.dup2(sink, sys.stdout.fileno())
     os.close(sink)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import codecs
+import difflib
 import json
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from vlkng_ros.answering import MemoryQuery
     from vlkng_ros.types import Answer, Question
 
+BATCH_FIELDS = frozenset({"id", "question", "since_ns", "as_of_ns", "position"})
 TIME_HELP = "seconds with a decimal point, integer nanoseconds, or an ISO date and time (UTC unless it names a zone)"
 
 
@@ -84,7 +86,7 @@ def add_parser(subparsers: arguments.Parsers) -> None:
         type=arguments.path,
         metavar="FILE.jsonl",
         help='ask each line {"id", "question", "since_ns", "as_of_ns", "position"} and print one JSON object a line, '
-        'with "error" where it could not be asked (exit status 1)',
+        'with "error" where it could not be asked (exit status 1); fields of other names are not read',
     )
     parser.set_defaults(run=run)
 
@@ -135,6 +137,9 @@ def _ask_all(memory: MemoryQuery, lines: list[dict[str, Any]], args: argparse.Na
             failed += 1
             reply = _refused(line["id"], error)
         print(as_json_text(reply), flush=True)
+    unread = sorted({name for line in lines for name in line.get("unread", ())})
+    if unread:
+        print(f"vlkng: {args.batch}: not read: {', '.join(map(repr, unread))}", file=sys.stderr)
     if failed:
         print(f"vlkng: {failed} of {len(lines)} lines could not be asked: see their 'error'", file=sys.stderr)
     return 1 if failed else 0
@@ -209,6 +214,8 @@ def _checked(entry: dict[str, Any], line_id: str | int | None, where: str) -> di
         raise InvalidInputError(f"{where}: 'question' is missing, or no text")
     if line_id is None:
         raise InvalidInputError(f"{where}: 'id' is missing or neither text nor a number")
+    unread = [name for name in entry if name not in BATCH_FIELDS]
+    _refuse_misspelt(unread, BATCH_FIELDS - entry.keys(), where)
     for key in ("since_ns", "as_of_ns"):
         if entry.get(key) is not None and (not isinstance(entry[key], int) or isinstance(entry[key], bool)):
             raise InvalidInputError(f"{where}: '{key}' needs integer nanoseconds, got {entry[key]!r}")
@@ -224,7 +231,21 @@ def _checked(entry: dict[str, Any], line_id: str | int | None, where: str) -> di
     since, as_of = entry.get("since_ns"), entry.get("as_of_ns")
     if since is not None and as_of is not None and since > as_of:
         raise InvalidInputError(f"{where}: the time window is empty: since_ns {since} lies after as_of_ns {as_of}")
-    return {"id": line_id, "question": question, "since_ns": since, "as_of_ns": as_of, "position": position}
+    return {
+        "id": line_id,
+        "question": question,
+        "since_ns": since,
+        "as_of_ns": as_of,
+        "position": position,
+        "unread": unread,
+    }
+
+
+def _refuse_misspelt(names: Collection[str], absent: Collection[str], where: str) -> None:
+    """Unknown fields are the caller's own, unless one looks like a field that is absent: another question is meant."""
+    for name in names:
+        for meant in difflib.get_close_matches(name.casefold(), sorted(absent), n=1, cutoff=0.7):
+            raise InvalidInputError(f"{where}: '{name}' is no field of a question; did you mean '{meant}'?")
 
 
 def _is_length(value: object) -> bool:

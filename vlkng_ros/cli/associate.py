@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from vlkng_ros.cli import arguments
-from vlkng_ros.cli.moments import counted
 from vlkng_ros.cli.parameters import add_parameters, read_parameters
 from vlkng_ros.config import BuilderConfig, RetrievalConfig, parameters_of
 from vlkng_ros.errors import ConfigError
+from vlkng_ros.moments import counted
 
 if TYPE_CHECKING:
     from vlkng_ros.memory import MemoryReader

@@ -6,9 +6,9 @@ import argparse
 import sys
 
 from vlkng_ros.cli import arguments
-from vlkng_ros.cli.moments import counted, moment
 from vlkng_ros.cli.terminal import show, visible
 from vlkng_ros.errors import InvalidInputError, MemoryLockedError
+from vlkng_ros.moments import counted, moment
 
 
 def add_parser(subparsers: arguments.Parsers) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from vlkng_ros.cli import arguments
-from vlkng_ros.cli.moments import NS_PER_S, counted, duration, moment, size
 from vlkng_ros.cli.terminal import as_json_text, show
+from vlkng_ros.moments import NS_PER_S, counted, duration, moment, size
 
 if TYPE_CHECKING:
     from vlkng_ros.memory import MemoryReader
@@ -42,9 +42,11 @@ def run(args: argparse.Namespace) -> int:
 
 def describe(reader: MemoryReader, path: Path, top: int) -> dict[str, Any]:
     """Everything that ``inspect`` says, as JSON values."""
+    from vlkng_ros.memory.database import frames_of
+
     stats = reader.stats()
     labels, kinds = _labels_and_kinds(reader)
-    folder = path.with_suffix(".frames")
+    folder = frames_of(path)
     pictures = [entry.stat().st_size for entry in folder.rglob("*.jpg")] if folder.is_dir() else []
     return {
         "path": str(path),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from vlkng_ros.cli import arguments
-from vlkng_ros.cli.moments import size
 from vlkng_ros.cli.parameters import add_parameters, read_parameters
 from vlkng_ros.config import BuilderConfig
+from vlkng_ros.moments import size
 
 if TYPE_CHECKING:
     from vlkng_ros.perception.models import ModelStatus
@@ -25,7 +26,9 @@ def add_parser(subparsers: arguments.Parsers) -> None:
     )
     parser.add_argument("--backend", metavar="NAME", help="perception.backend")
     parser.add_argument("--model", metavar="MODEL", help="perception.model")
-    parser.add_argument("--fetch", action="store_true", help="bring what is missing into the hub's cache")
+    parser.add_argument(
+        "--fetch", nargs="*", metavar="MODEL", help="bring what is missing into the hub's cache, or these, by hub id"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object a model")
     add_parameters(parser)
     parser.set_defaults(run=run)
@@ -33,17 +36,26 @@ def add_parser(subparsers: arguments.Parsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """List, or fetch and list; 1 where a model is missing."""
-    from vlkng_ros.perception.models import fetch, models_needed
+    from vlkng_ros.perception.models import fetch, models_needed, weights
     from vlkng_ros.perception.weights import looks_like_hub_id
+
+    if args.fetch:
+        for model in args.fetch:
+            fetch(model)
+        return _list([weights("fetched", model) for model in args.fetch], args)
 
     named = {"perception.backend": args.backend, "perception.model": args.model}
     config = read_parameters(BuilderConfig, args, named, node="builder_node")
     needed = models_needed(config.perception, config.association.text_encoder)
-    if args.fetch:
+    if args.fetch is not None:
         for model in needed:
             if model.missing and looks_like_hub_id(model.model):
                 fetch(model.model)
         needed = models_needed(config.perception, config.association.text_encoder)
+    return _list(needed, args)
+
+
+def _list(needed: Sequence[ModelStatus], args: argparse.Namespace) -> int:
     if args.json:
         for model in needed:
             print(json.dumps(_as_json(model), ensure_ascii=False))

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from vlkng_ros.cli import arguments
-from vlkng_ros.cli.moments import counted
 from vlkng_ros.cli.parameters import add_parameters, read_parameters
 from vlkng_ros.config import BuilderConfig
 from vlkng_ros.errors import InvalidInputError
+from vlkng_ros.moments import counted
 
 if TYPE_CHECKING:
     from vlkng_ros.building.pipeline import MemoryBuilder

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from vlkng_ros.cli import arguments
-from vlkng_ros.cli.moments import counted
 from vlkng_ros.errors import InvalidInputError
+from vlkng_ros.moments import counted
 
 
 def add_parser(subparsers: arguments.Parsers) -> None:

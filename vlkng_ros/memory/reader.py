@@ -102,9 +102,16 @@ class MemoryReader(ViewReader):
     @contextmanager
     def snapshot(self) -> Iterator[MemoryReader]:
         """Hold the newest state of the memory for the calls in this block, ``refresh`` included; keep it short."""
-        with self._reading():
-            self._catch_up(report=False)
+        # What goes wrong in the caller's block, such as in a pipe it writes to, is not the memory's.
+        with explained(self.path):
+            self._begin()
+        try:
+            with self._reading():
+                self._catch_up(report=False)
             yield self
+        finally:
+            with explained(self.path):
+                self._end()
 
     # ------------------------------------------------------------------------------------------------ the whole
 

@@ -35,18 +35,24 @@ class Reading:
     @contextmanager
     def _reading(self) -> Iterator[None]:
         with explained(self.path):
-            if self._depth == 0:
-                try:
-                    self._connection.execute("BEGIN")
-                except sqlite3.ProgrammingError as error:
-                    raise MemoryFileError(f"{self.path}: this reader is closed") from error
-            self._depth += 1
+            self._begin()
             try:
                 yield
             finally:
-                self._depth -= 1
-                if self._depth == 0 and self._connection.in_transaction:
-                    self._connection.execute("COMMIT")
+                self._end()
+
+    def _begin(self) -> None:
+        if self._depth == 0:
+            try:
+                self._connection.execute("BEGIN")
+            except sqlite3.ProgrammingError as error:
+                raise MemoryFileError(f"{self.path}: this reader is closed") from error
+        self._depth += 1
+
+    def _end(self) -> None:
+        self._depth -= 1
+        if self._depth == 0 and self._connection.in_transaction:
+            self._connection.execute("COMMIT")
 
     def _catch_up(self, report: bool) -> Changes:
         """Bring columns and graphs up to date, inside a transaction; what is not reported now is reported later."""

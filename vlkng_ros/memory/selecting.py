@@ -14,6 +14,7 @@ from vlkng_ros.memory.fold import Folded
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.labels import normal_form
 from vlkng_ros.memory.packing import position_of, unpack_attributes
+from vlkng_ros.moments import moment
 from vlkng_ros.types import PositionSource
 
 GONE_KEYFRAME, GONE_OBSERVATION, TOUCHED_KEYFRAME = "gone_keyframe", "gone_observation", "touched_keyframe"
@@ -48,7 +49,8 @@ class Selection:
         if self.label is not None and not self.label.strip():
             raise InvalidInputError("forget: the label is empty")
         if self.since_ns is not None and self.until_ns is not None and self.since_ns > self.until_ns:
-            raise InvalidInputError(f"forget: the time from {self.since_ns} to {self.until_ns} is empty")
+            since, until = moment(self.since_ns), moment(self.until_ns)
+            raise InvalidInputError(f"forget: the time from {since} to {until} is empty")
         # Written so that NaN is refused too.
         if self.area is not None and not (self.area[0] <= self.area[2] and self.area[1] <= self.area[3]):
             raise InvalidInputError(f"forget: area {self.area} is not (x_min, y_min, x_max, y_max)")

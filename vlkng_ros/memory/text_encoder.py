@@ -49,7 +49,7 @@ def open_encoder(name: str) -> TextEncoder | None:
     if cached is None:
         raise ModelNotFoundError(
             f"text encoder '{name}': neither a folder nor in the hub's cache on this machine; "
-            f"bring it with: hf download {name}"
+            f"bring it with: vlkng models --fetch {name}"
         )
     return _opened(cached, name)
 

@@ -16,6 +16,7 @@ from vlkng_ros.memory.entities import COLUMNS, KnownEntity
 from vlkng_ros.memory.history import HistoryRows, summarise
 from vlkng_ros.memory.reading import Reading
 from vlkng_ros.memory.rows import Appearance, History
+from vlkng_ros.moments import moment
 from vlkng_ros.types import Entity, Relation, Sighting, Vec3
 
 
@@ -179,7 +180,7 @@ class ViewReader(Reading):
             return known
         then = self._entity_rows.as_of(known, as_of_ns)
         if then is None:
-            raise NotInMemoryError(f"entity '{entity_id}' had not been seen by {as_of_ns} ns")
+            raise NotInMemoryError(f"entity '{entity_id}' had not been seen by {moment(as_of_ns)}")
         return then
 
     def _map_numbers(self, map_id: str | None) -> list[int]:

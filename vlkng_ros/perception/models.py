@@ -80,17 +80,17 @@ def models_needed(config: PerceptionConfig, text_encoder: str = "none") -> list[
     if config.backend == "opencv_dnn":
         needed.append(_detector(config.model))
     elif config.backend == "florence2":
-        needed.append(_weights("perception", config.model or florence2.DEFAULT_MODEL))
+        needed.append(weights("perception", config.model or florence2.DEFAULT_MODEL))
     elif config.backend == "qwen_vl":
-        needed.append(_weights("perception", config.model or qwen_vl.DEFAULT_MODEL))
+        needed.append(weights("perception", config.model or qwen_vl.DEFAULT_MODEL))
     elif config.backend == "vlm_server":
         needed.append(ModelStatus("perception", f"{config.model} at {config.server_url}", None, 0, "the server's", ""))
     if config.crop_model:
-        needed.append(_weights("crops", config.crop_model))
+        needed.append(weights("crops", config.crop_model))
     if text_encoder == "auto":
-        needed.append(_packaged_text_encoder() or _weights("text", TEXT_ENCODER))
+        needed.append(_packaged_text_encoder() or weights("text", TEXT_ENCODER))
     elif text_encoder not in ("", "none"):
-        needed.append(_weights("text", text_encoder))
+        needed.append(weights("text", text_encoder))
     return needed
 
 
@@ -147,7 +147,8 @@ def _packaged_text_encoder() -> ModelStatus | None:
     return None
 
 
-def _weights(role: str, model: str) -> ModelStatus:
+def weights(role: str, model: str) -> ModelStatus:
+    """Of a model given as a folder or a hub id."""
     try:
         folder = find_weights(model, role)
     except ModelNotFoundError as error:

@@ -27,6 +27,8 @@ class PerceivedImage:
     error: str
     milliseconds: float
     """Time the model took for it; of a batch, its share."""
+    phrase: str = ""
+    """What it was searched for; empty where it was described."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON types."""
@@ -47,6 +49,8 @@ class PerceivedImage:
             return "\n".join([*lines, f"  {self.error}"])
         said = self.perception
         lines += [f"  {said.caption}"] if said.caption else []
+        if not said.detections and (self.phrase or not said.caption):
+            lines.append(f"  '{self.phrase}' was not found" if self.phrase else "  nothing was found")
         for detection in said.detections:
             score = "    " if detection.score is None else f"{detection.score:4.2f}"
             box = "" if detection.box_px is None else " ".join(f"{round(corner):5d}" for corner in detection.box_px)
@@ -106,7 +110,7 @@ def _describe(
             yield PerceivedImage(path, None, None, read, 0.0)
         else:
             perception, error = next(described)
-            yield PerceivedImage(path, (read.shape[1], read.shape[0]), perception, error, share_ms)
+            yield PerceivedImage(path, (read.shape[1], read.shape[0]), perception, error, share_ms, phrase)
 
 
 def describe_or_say_why(

@@ -39,9 +39,8 @@ def looks_like_hub_id(model: str) -> bool:
 
 def fetch_command(model: str) -> str:
     """The command that brings a model's weights."""
-    if importlib.util.find_spec("huggingface_hub") is None:
-        return f"pip install 'vlkng_ros[florence]' && hf download {model}"
-    return f"hf download {model}"
+    client = "" if importlib.util.find_spec("huggingface_hub") else "pip install 'vlkng_ros[florence]' && "
+    return f"{client}vlkng models --fetch {model}"
 
 
 def cached_snapshot(hub_id: str) -> Path | None:

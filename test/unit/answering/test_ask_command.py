@@ -117,6 +117,25 @@ def test_a_line_of_broken_bytes_is_named_and_all_others_are_answered(
     assert [reply["status"] for reply in replies] == ["ok", "invalid", "ok"]
 
 
+def test_a_misspelt_field_is_refused_and_a_field_of_the_callers_own_is_said_not_to_be_read(
+    memory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    batch = tmp_path / "questions.jsonl"
+    question = {"id": 1, "question": "Where is the red sofa?"}
+    lines = (
+        {**question, "as_of": 5 * SECOND},
+        {**question, "truth": 7},
+        {**question, "as_of_ns": None, "as_off_ns": 1},
+    )
+    batch.write_text("\n".join(json.dumps(line) for line in lines))
+    assert vlkng(memory, "--batch", str(batch)) == 1
+    out, err = capsys.readouterr()
+    replies = [json.loads(line) for line in out.splitlines()]
+    assert [reply["status"] for reply in replies] == ["invalid", "ok", "ok"]
+    assert replies[0]["error"] == f"{batch}, line 1: 'as_of' is no field of a question; did you mean 'as_of_ns'?"
+    assert f"vlkng: {batch}: not read: 'as_off_ns', 'truth'\n" in err
+
+
 def test_a_line_that_cannot_be_asked_has_an_error_and_the_rest_goes_on(
     memory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

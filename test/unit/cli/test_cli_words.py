@@ -7,7 +7,7 @@ import argparse
 import pytest
 
 from vlkng_ros.cli import arguments
-from vlkng_ros.cli.moments import counted, duration, moment, size
+from vlkng_ros.moments import counted, duration, moment, size
 
 S = 1_000_000_000
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import sqlite3
 import sys
 from pathlib import Path
@@ -148,7 +149,8 @@ def test_forgetting_refuses_where_nobody_can_be_asked(
     [
         ([], "name a --label, --entity, --since, --until or --area"),
         (["--label", " "], "the label is empty"),
-        (["--since", "5.0", "--until", "4.0"], "is empty"),
+        (["--since", "5.0", "--until", "4.0"], "the time from 5.000 s to 4.000 s is empty"),
+        (["--since", "2026-01-02", "--until", "2026-01-01"], "2026-01-02 00:00:00 UTC to 2026-01-01 00:00:00 UTC is"),
         (["--area", "1", "0", "0", "1"], "is not (x_min, y_min, x_max, y_max)"),
         (["--entity", "cat_99"], "cat_99"),
         (["--entity", "cat_1", "--view", "stoa"], "stoa"),
@@ -289,6 +291,32 @@ def test_graphml_and_cypher_are_printed(db: Path, capsys: pytest.CaptureFixture[
     assert [line.split()[0] for line in statements] == ["CREATE"] + ["MERGE"] * 5 + ["MATCH"] * len(RELATIONS)
     assert sum("SET n:Location, " in line for line in statements) == 2
     assert sum("-[r:LOCATED_IN {" in line for line in statements) == 3
+
+
+@pytest.mark.parametrize("form", ["json", "graphml", "cypher"])
+def test_whoever_goes_away_from_an_export_is_no_fault_of_the_memory(
+    db: Path, form: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    reads, writes = os.pipe()
+    os.close(reads)
+    with os.fdopen(os.dup(1), "w") as kept, os.fdopen(writes, "w") as pipe:
+        os.dup2(pipe.fileno(), 1)
+        monkeypatch.setattr(sys, "stdout", os.fdopen(1, "w", closefd=False))
+        try:
+            assert run("export", "--memory", db, "--format", form) == 141
+        finally:
+            os.dup2(kept.fileno(), 1)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_full_disk_under_the_output_is_no_fault_of_the_memory(
+    db: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for verb in (("export", "--format", "json"), ("inspect",)):
+        with open("/dev/full", "w") as full:
+            monkeypatch.setattr(sys, "stdout", full)
+            assert run(verb[0], "--memory", db, *verb[1:]) == 2
+        assert capsys.readouterr().err == "vlkng: the output cannot be written: No space left on device\n"
 
 
 def test_an_export_as_of_a_time_does_not_know_what_came_later(db: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,6 +59,8 @@ def test_an_image_is_searched_for_a_phrase(picture: Path, recording: Path, capsy
     for phrase, found in (("a black cat", ["cat"]), ("dog", [])):
         assert main(["perceive", str(picture), "--json", "--phrase", phrase, *recorded(recording)]) == 0
         assert [one["label"] for one in json.loads(capsys.readouterr().out)["detections"]] == found
+    assert main(["perceive", str(picture), "--phrase", "dog", *recorded(recording)]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["  A cat.", "  'dog' was not found"]
 
 
 def test_an_image_that_cannot_be_described_is_said_and_counts(
@@ -148,12 +150,23 @@ def test_models_that_are_missing_are_named_with_what_brings_them(
     assert main([*arguments, "--model", "someone/some-florence"]) == 1
     shown = capsys.readouterr().out
     assert "perception: someone/some-florence" in shown
-    assert "not on this machine; bring it with: hf download someone/some-florence" in shown
+    assert "not on this machine; bring it with: vlkng models --fetch someone/some-florence" in shown
     folder.mkdir()
     (folder / "config.json").write_text("{}")
     assert main([*arguments, "--model", str(folder), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["where"], said["bytes"], said["missing"]) == (str(folder), 2, False)
+
+
+def test_a_model_that_is_named_is_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fetched: list[str] = []
+    monkeypatch.setattr("vlkng_ros.perception.models.fetch", fetched.append)
+    monkeypatch.setattr("vlkng_ros.perception.models.find_weights", lambda model, role: tmp_path)
+    assert main(["models", "--fetch", "some/model"]) == 0
+    assert fetched == ["some/model"]
+    assert capsys.readouterr().out.splitlines()[0] == "fetched: some/model (licence: not stated)"
 
 
 def test_a_configuration_without_models_needs_none(capsys: pytest.CaptureFixture[str]) -> None:

@@ -117,7 +117,7 @@ def test_a_model_that_is_not_here_is_named_with_its_command_and_without_asking_a
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("socket.socket.connect", connect)
     monkeypatch.setattr("socket.getaddrinfo", connect)
-    with pytest.raises(ModelNotFoundError, match=f"bring them with: hf download {DEFAULT_MODEL}"):
+    with pytest.raises(ModelNotFoundError, match=f"bring them with: vlkng models --fetch {DEFAULT_MODEL}"):
         open_backend(PerceptionConfig(backend="florence2"))
 
 
@@ -142,7 +142,7 @@ def test_a_cached_model_is_found_by_its_hub_id(folder: Path, tmp_path: Path, mon
     model = Florence2(PerceptionConfig(model="some/florence", max_new_tokens=64))
     assert said(model.describe([frame("coffee")])[0]) == EXPECTED["coffee"]
     (repository / "snapshots" / commit / "model.safetensors").unlink()
-    with pytest.raises(ModelNotFoundError, match="hf download some/florence"):
+    with pytest.raises(ModelNotFoundError, match="vlkng models --fetch some/florence"):
         Florence2(PerceptionConfig(model="some/florence"))
 
 

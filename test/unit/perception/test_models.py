@@ -86,7 +86,12 @@ def only(config: PerceptionConfig, text_encoder: str = "none") -> ModelStatus:
 def test_a_model_is_fetched_once_without_its_copies_in_other_formats(hub: str) -> None:
     config = PerceptionConfig(backend="florence2", model="some/model")
     before = only(config)
-    assert (before.where, before.size_bytes, before.missing, before.bring) == (None, 0, True, "hf download some/model")
+    assert (before.where, before.size_bytes, before.missing, before.bring) == (
+        None,
+        0,
+        True,
+        "vlkng models --fetch some/model",
+    )
     folder = fetch("some/model", endpoint=hub)
     assert sorted(path.name for path in folder.iterdir()) == ["README.md", "config.json", "model.safetensors"]
     after = only(config)
@@ -112,7 +117,7 @@ def test_without_a_client_of_the_hub_it_is_said_what_brings_it(monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     status = only(PerceptionConfig(backend="florence2", model="some/model"))
-    assert status.bring == "pip install 'vlkng_ros[florence]' && hf download some/model"
+    assert status.bring == "pip install 'vlkng_ros[florence]' && vlkng models --fetch some/model"
     with pytest.raises(ModelError, match=r"pip install 'vlkng_ros\[florence\]' brings it"):
         fetch("some/model")
 
@@ -143,9 +148,9 @@ def test_every_model_of_a_configuration_is_listed() -> None:
     config = PerceptionConfig(backend="qwen_vl", crop_model="google/siglip2-base-patch16-224")
     needed = models_needed(config, text_encoder="some/encoder")
     assert [(status.role, status.model, status.bring) for status in needed] == [
-        ("perception", "Qwen/Qwen2.5-VL-3B-Instruct", "hf download Qwen/Qwen2.5-VL-3B-Instruct"),
-        ("crops", "google/siglip2-base-patch16-224", "hf download google/siglip2-base-patch16-224"),
-        ("text", "some/encoder", "hf download some/encoder"),
+        ("perception", "Qwen/Qwen2.5-VL-3B-Instruct", "vlkng models --fetch Qwen/Qwen2.5-VL-3B-Instruct"),
+        ("crops", "google/siglip2-base-patch16-224", "vlkng models --fetch google/siglip2-base-patch16-224"),
+        ("text", "some/encoder", "vlkng models --fetch some/encoder"),
     ]
 
 

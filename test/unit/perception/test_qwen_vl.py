@@ -113,7 +113,7 @@ def test_a_closed_model_says_so(folder: Path, prompts: Path) -> None:
 
 
 def test_a_model_that_is_not_here_is_named_with_its_command() -> None:
-    with pytest.raises(ModelNotFoundError, match=f"bring them with: hf download {DEFAULT_MODEL}"):
+    with pytest.raises(ModelNotFoundError, match=f"bring them with: vlkng models --fetch {DEFAULT_MODEL}"):
         open_backend(PerceptionConfig(backend="qwen_vl"))
 
 

@@ -89,7 +89,7 @@ def test_a_closed_model_says_so(folder: Path) -> None:
 
 
 def test_a_model_that_is_not_here_or_of_another_kind_is_refused(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFoundError, match="hf download google/siglip2-base-patch16-224"):
+    with pytest.raises(ModelNotFoundError, match="vlkng models --fetch google/siglip2-base-patch16-224"):
         Siglip("google/siglip2-base-patch16-224")
     other = tmp_path / "other"
     shutil.copytree(folder, other)
