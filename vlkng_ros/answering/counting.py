@@ -11,7 +11,6 @@ from vlkng_ros.retrieval.hybrid_search import wordings
 from vlkng_ros.retrieval.phrases import head_of
 from vlkng_ros.retrieval.presets import Finder
 from vlkng_ros.retrieval.query import Query
-from vlkng_ros.retrieval.ranking import best_frames
 from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
 
 LOOKED_AT = 40
@@ -55,7 +54,7 @@ def at_once(query: Query, retriever: Retriever, scene: Scene, found: Found) -> i
     heads = frozenset(head for wording in wordings(query.target) if (head := head_of(wording.text)))
     wanted = frozenset(terms(query.target))
     most = 0
-    for frame in best_frames(found.evidence.raw, LOOKED_AT):
+    for frame in found.evidence.raw.best(LOOKED_AT):
         _, slots, caption = index.mentions_in(index.narrowed(scene.cut, frame, frame + 1))
         labels = Counter(slot for slot in slots[~caption].tolist() if frozenset(index.terms_of[slot]) in names)
         most = max(most, *labels.values(), 0)

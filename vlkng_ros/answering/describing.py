@@ -14,7 +14,6 @@ from vlkng_ros.retrieval.hybrid_search import wordings
 from vlkng_ros.retrieval.kinds import things_of_kind
 from vlkng_ros.retrieval.phrases import head_of
 from vlkng_ros.retrieval.query import Query
-from vlkng_ros.retrieval.ranking import best_frames
 from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
 
 _SIDE = re.compile(r"\b(left|right)(?:-hand)? side\b|\bon the (left|right)\b")
@@ -51,9 +50,9 @@ def describe(query: Query, retriever: Retriever, scene: Scene, found: Found, fra
         more = [text for text in said if not set(terms(text)) <= set(terms(query.target))]
         which = query.superlative is not None or query.text.lower().startswith("which")
         return (more or (said if which else []) or [""])[0]
-    read_frames = dict.fromkeys([*frames[:BEST], *best_frames(found.total, LOOKED_AT)])
+    read_frames = dict.fromkeys([*frames[:BEST], *found.total.best(LOOKED_AT)])
     sentences = [
-        (sentence, float(found.total[frame]))
+        (sentence, found.total.of(frame))
         for frame in read_frames
         for sentence in _sentences(query, heads, retriever, scene, frame)
     ]

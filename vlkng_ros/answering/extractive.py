@@ -188,7 +188,8 @@ class Extractive:
         frame = frames[0][0]
         if query.motion is not None and query.motion.kind is MotionKind.AT_PLACE:
             runs = runs_of(found.total)
-            run = next(run for run in runs if run[0] <= int(np.argmax(found.total)) <= run[1])
+            best = found.total.best(1)[0]
+            run = next(run for run in runs if run[0] <= best <= run[1])
             frame = {Boundary.BEGIN: run[0], Boundary.END: run[1], Boundary.DURING: frame}[query.motion.boundary]
         return Draft(query.kind, int(scene.stamps_ns[frame]), sure, frames, thing=query.target, events=(frame,))
 
@@ -201,7 +202,7 @@ class Extractive:
         else:
             things = 0 if query.relation is not None else things_of(query, self._retriever, self._finder, scene, found)
             count = max(things, at_once(query, self._retriever, scene, found))
-            count = count or max(1, *(int(found.evidence.instances[frame]) for frame, _ in frames))
+            count = count or max(1, *(int(found.evidence.instances.of(frame)) for frame, _ in frames))
         return Draft(query.kind, count, sure, frames, thing=query.target)
 
     def _amount(
@@ -239,7 +240,7 @@ class Extractive:
         found = self._finder.find(query, scene, asker_m)
         if confidence(found.support, found.needed) < self._min_confidence or not events:
             return None
-        return max(events, key=lambda event: float(found.total[event.first : event.last + 1].max()))
+        return max(events, key=lambda event: found.total.between(event.first, event.last).highest)
 
     def _circumstance(self, motion: Motion, scene: Scene) -> tuple[int, Scene]:
         """The scene after or before another doing, and where it begins in the whole."""

@@ -14,13 +14,13 @@ from vlkng_ros.answering.sightings import STAY_SHARE
 from vlkng_ros.answering.statements import PEOPLE, beside
 from vlkng_ros.memory.words import terms
 from vlkng_ros.retrieval.channels import StoredRelations
+from vlkng_ros.retrieval.frame_scores import FrameScores
 from vlkng_ros.retrieval.grammar import Superlative
 from vlkng_ros.retrieval.phrases import head_of
 from vlkng_ros.retrieval.presets import Finder
 from vlkng_ros.retrieval.query import Query, Relation
-from vlkng_ros.retrieval.ranking import best_frames
 from vlkng_ros.retrieval.retriever import Retriever, Scene
-from vlkng_ros.types import AnswerKind, Entity, Float64Array, PositionSource, Vec3
+from vlkng_ros.types import AnswerKind, Entity, PositionSource, Vec3
 
 ROBOT = frozenset(("you", "robot", "yourself", "me", "us"))
 """Who asks, or is asked: what is in front of them is what was seen last."""
@@ -134,16 +134,18 @@ def _beside(
         reason = f"I do not know what is {relation.said or relation.predicate} me now"
         told = _told(query, names, (len(scene) - 1,))
         return told if names else dataclasses.replace(told, reason=reason)
-    total: Float64Array = np.ones(len(scene))
-    shown = np.ones(len(scene), dtype=np.bool_)
+    total: FrameScores | None = None
+    shown: set[int] | None = None
     for other in relation.objects:
         asked = dataclasses.replace(query, target=other, relation=None, kind=AnswerKind.POSITION, open=False)
         found = finder.find(asked, scene, asker_m)
         if confidence(found.support, found.needed) < min_confidence or not len(found.peaks.frames):
             return Draft(query.kind, None, NAMED, thing=other)
-        total = total * (found.total / (float(found.total.max(initial=0.0)) or 1.0))
-        shown &= found.evidence.raw >= STAY_SHARE * float(found.evidence.raw.max(initial=0.0))
-    best = best_frames(total, LOOKED_AT)
+        share = found.total.weighted(1 / (found.total.highest or 1.0))
+        total = share if total is None else total.times(share)
+        clear = set(found.evidence.raw.at_least(STAY_SHARE * found.evidence.raw.highest).tolist())
+        shown = clear if shown is None else shown & clear
+    best = total.best(LOOKED_AT) if total is not None else []
     if not best:
         return Draft(query.kind, None, NAMED, thing=" and ".join(relation.objects))
     nearest = ""
@@ -178,7 +180,9 @@ def _beside(
                 return _told(query, names, (frame,), sure=NAMED)
     for frame in best:
         names = [name for name in labels_of(retriever, scene, frame) if not said & frozenset(terms(name))]
-        if (names := asked_for(query, names)) and shown[frame]:  # what a picture shows at once need not stand so
+        if (
+            (names := asked_for(query, names)) and shown is not None and frame in shown
+        ):  # what a picture shows at once need not stand so
             reason += f"; in one picture with it I saw: {listed(names)}"
             break
     return Draft(query.kind, None, 0.0, frames, reason=reason)

@@ -19,7 +19,7 @@ from vlkng_ros.retrieval.hybrid_search import is_inside, wordings
 from vlkng_ros.retrieval.phrases import head_of, is_doing
 from vlkng_ros.retrieval.presets import Finder
 from vlkng_ros.retrieval.query import Query, Relation
-from vlkng_ros.retrieval.ranking import RELATION_REACH_M, best_frames, scale_of
+from vlkng_ros.retrieval.ranking import RELATION_REACH_M, scale_of
 from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
 from vlkng_ros.types import AnswerKind, Entity, Float64Array, PositionSource, Vec3
 
@@ -115,7 +115,7 @@ class Relating:
 
     def _ids(self, phrase: str, found: Found) -> Iterator[str]:
         names = [frozenset(terms(wording.text)) for wording in wordings(phrase)]
-        for frame in best_frames(found.total, RELATED_FRAMES):
+        for frame in found.total.best(RELATED_FRAMES):
             shown = self._retriever.reader.entities_in(self._finder.in_view, int(self._scene.keyframe_ids[frame]))
             for entity_id in shown.values():
                 label = type_terms(entity_id)
@@ -197,7 +197,7 @@ class Relating:
         """What edges say, where any says so or the reverse."""
         if not self._finder.in_view:
             return None
-        frames = [int(self._scene.keyframe_ids[f]) for f in best_frames(target.found.total, RELATED_FRAMES)]
+        frames = [int(self._scene.keyframe_ids[f]) for f in target.found.total.best(RELATED_FRAMES)]
         edges = StoredRelations(self._retriever.reader, self._finder.in_view)
 
         def said(of: str, predicate: str, objects: tuple[str, ...]) -> bool:
@@ -253,7 +253,7 @@ class Relating:
         places = []
         for thing in (one, other):
             total = thing.found.total
-            clear = [f for f in best_frames(total, RELATED_FRAMES) if total[f] >= CLEAR * float(total.max())]
+            clear = [f for f in total.best(RELATED_FRAMES) if total.of(f) >= CLEAR * total.highest]
             places.append(self._scene.positions_m[clear, :2].astype(np.float64))
         if not len(places[0]) or not len(places[1]):
             return True  # the other thing's words alone were found: that is judged with the target's
@@ -265,7 +265,7 @@ class Relating:
         index, scene = self._retriever.index, self._scene
         names = [_heads(phrase) for phrase in (target.phrase, *relation.objects)]
         side = SIDES.get(relation.predicate)
-        for frame in best_frames(target.found.evidence.raw, RELATED_FRAMES):
+        for frame in target.found.evidence.raw.best(RELATED_FRAMES):
             part = index.narrowed(scene.cut, frame, frame + 1)
             _, slots, caption = index.mentions_in(part)
             said = slots[caption].tolist()

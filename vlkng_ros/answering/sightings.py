@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
-import numpy as np
-
 from vlkng_ros.answering.confidence import absence, confidence
 from vlkng_ros.answering.draft import Draft
 from vlkng_ros.answering.wording import clock
+from vlkng_ros.retrieval.frame_scores import FrameScores
 from vlkng_ros.retrieval.presets import Finder
 from vlkng_ros.retrieval.query import Query
 from vlkng_ros.retrieval.retriever import Scene
-from vlkng_ros.types import Float64Array, Vec3
+from vlkng_ros.types import Vec3
 
 STAY_SHARE = 0.5
 """Frames with this share of the best evidence belong to a stay at a place, or a sighting."""
@@ -20,11 +19,11 @@ STAY_GAP = 3
 """Frames without it that do not end one."""
 
 
-def runs_of(total: Float64Array) -> list[tuple[int, int]]:
+def runs_of(total: FrameScores) -> list[tuple[int, int]]:
     """Runs of frames with a good share of the best evidence; short gaps do not end one."""
-    best = float(total.max(initial=0.0))
+    best = total.highest
     runs: list[tuple[int, int]] = []
-    for frame in np.flatnonzero(total >= STAY_SHARE * best).tolist() if best else ():
+    for frame in total.at_least(STAY_SHARE * best).tolist() if best else ():
         if runs and frame - runs[-1][1] <= STAY_GAP:
             runs[-1] = (runs[-1][0], frame)
         else:

@@ -21,15 +21,16 @@ from vlkng_ros.retrieval.channels import (
 from vlkng_ros.retrieval.clauses import NEEDED_OF_CLAUSE, said_of_thing
 from vlkng_ros.retrieval.concepts import other_wordings
 from vlkng_ros.retrieval.crops import CropIndex
-from vlkng_ros.retrieval.evidence import FrameEvidence, frame_evidence, with_neighbours
+from vlkng_ros.retrieval.evidence import FrameEvidence, frame_evidence
+from vlkng_ros.retrieval.frame_scores import FrameScores
 from vlkng_ros.retrieval.grammar import Superlative
 from vlkng_ros.retrieval.matching import OTHER_WORDING_WEIGHT, Fit, Matcher, Wording
 from vlkng_ros.retrieval.motion_phrases import MotionKind
 from vlkng_ros.retrieval.phrases import is_clause, is_doing, thing_of
 from vlkng_ros.retrieval.query import Query
-from vlkng_ros.retrieval.ranking import best_frames, in_order, peaks_of, scale_of, settled, with_relation
+from vlkng_ros.retrieval.ranking import in_order, peaks_of, scale_of, settled, with_relation
 from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
-from vlkng_ros.types import AnswerKind, Float64Array, Vec3
+from vlkng_ros.types import AnswerKind, Vec3
 
 INDOORS = frozenset(("building", "house", "indoors", "inside", "room"))
 OTHER_SIDE = 0.3
@@ -99,19 +100,19 @@ class HybridSearch:
         total = evidence.total if Channel.TEMPORAL in self._channels else evidence.raw
         scale = scale_of(scene.positions_m)
         if not self._texts and self._crops is None and self._relations is None:
-            total, support = np.zeros(len(total)), 0.0  # the channels that look have nothing to look at
+            total, support = FrameScores.none(), 0.0  # the channels that look have nothing to look at
         if not self._channels & CONTENT:
-            total = without_content(self._channels, scene.positions_m, asker_m)
+            total = FrameScores.of_all(without_content(self._channels, scene.positions_m, asker_m))
             evidence = dataclasses.replace(evidence, raw=total, total=total)
             support, needed = 1.0, 0.0
         if query.amount.least > 1:
-            shown = np.minimum(evidence.instances / query.amount.least, 1.0)
-            total = total * (TOO_FEW + (1 - TOO_FEW) * shown)
+            shown = np.minimum(evidence.instances.of_each(total.frames) / query.amount.least, 1.0)
+            total = total.weighted(TOO_FEW + (1 - TOO_FEW) * shown)
         total, support = self._looking_alike(query, scene, total, support, needed)
         total, support = self._related(query, scene, total, support, scale)
         for phrase in query.excluded:
             total = self._without(total, f"{phrase} {query.target}", scene)
-        peaks = peaks_of(total, scene.positions_m, scene.stamps_ns, scale=scale)
+        peaks = peaks_of(total, scene.positions_m, scale=scale)
         by = Channel.SPATIAL if query.superlative in _BY_DISTANCE else Channel.TEMPORAL
         superlative = query.superlative if by in self._channels else None
         peaks = settled(peaks, evidence.raw, scene.positions_m, superlative, scale)
@@ -133,8 +134,8 @@ class HybridSearch:
         return said / weight if weight > 0 else fit.best_support
 
     def _looking_alike(
-        self, query: Query, scene: Scene, total: Float64Array, support: float, needed: float
-    ) -> tuple[Float64Array, float]:
+        self, query: Query, scene: Scene, total: FrameScores, support: float, needed: float
+    ) -> tuple[FrameScores, float]:
         """More for frames with a crop that looks like the target; alone, these are the evidence."""
         if self._crops is None or not query.target:
             return total, support
@@ -143,16 +144,18 @@ class HybridSearch:
             return total, support
         alone = not self._texts
         best, least = alike[0][2], alike[-1][2]
-        seen = np.zeros(len(total))
+        looks: dict[int, float] = {}
         for frame, _, cosine in alike:
-            seen[frame] = max(seen[frame], (cosine - least) / (best - least) if best > least else 1.0)
+            looks[frame] = max(looks.get(frame, 0.0), (cosine - least) / (best - least) if best > least else 1.0)
+        frames = sorted(looks)
+        seen = FrameScores(np.array(frames), np.array([looks[frame] for frame in frames]))
         if alone:
             return seen, max(support, needed)
-        return total + SEEN_ALIKE * float(total.max(initial=0.0)) * seen, support
+        return total.plus(seen.weighted(SEEN_ALIKE * total.highest)), support
 
     def _related(
-        self, query: Query, scene: Scene, total: Float64Array, support: float, scale: float
-    ) -> tuple[Float64Array, float]:
+        self, query: Query, scene: Scene, total: FrameScores, support: float, scale: float
+    ) -> tuple[FrameScores, float]:
         """Evidence for a thing where what it is related to is near, or an edge of the memory says so."""
         if Channel.RELATIONS not in self._channels:
             return total, support
@@ -160,22 +163,22 @@ class HybridSearch:
             for other in query.relation.objects:
                 total = self._near(total, query.relation.predicate, other, scene, scale)
         alone = not self._texts and self._crops is None
-        if self._relations is None or (query.relation is None and not alone) or not total.any():
+        if self._relations is None or (query.relation is None and not alone) or not total.highest:
             return total, support
-        frames = {int(scene.keyframe_ids[frame]): frame for frame in best_frames(total, RELATED_FRAMES)}
+        frames = {int(scene.keyframe_ids[frame]): frame for frame in total.best(RELATED_FRAMES)}
         shown = self._relations.shown(query, [w.text for w in wordings(query.target)], frames, int(scene.stamps_ns[-1]))
         ends = len(query.relation.objects) if query.relation is not None else 1
         factor = np.zeros(len(total)) if alone else np.ones(len(total))
         for keyframe_id, count in shown.items():
-            factor[frames[keyframe_id]] += RELATED_GAIN * min(count / ends, 1.0)
-        return total * factor, 1.0 if any(count >= ends for count in shown.values()) else support
+            factor[np.searchsorted(total.frames, frames[keyframe_id])] += RELATED_GAIN * min(count / ends, 1.0)
+        return total.weighted(factor), 1.0 if any(count >= ends for count in shown.values()) else support
 
-    def _near(self, total: Float64Array, predicate: str, other: str, scene: Scene, scale: float) -> Float64Array:
+    def _near(self, total: FrameScores, predicate: str, other: str, scene: Scene, scale: float) -> FrameScores:
         if is_inside(predicate, other):
             inside = np.zeros(len(scene), dtype=np.bool_)
             for stay in self._retriever.stays(scene):
                 inside[stay.first : stay.last + 1] = stay.inside
-            return total * np.where(inside, 1.0, OTHER_SIDE)
+            return total.weighted(np.where(inside[total.frames], 1.0, OTHER_SIDE))
         shown = self._evidence_of(wordings(other), scene)[1].total
         return with_relation(total, shown, scene.positions_m, scale)
 
@@ -187,15 +190,15 @@ class HybridSearch:
             self._known[key] = fit, frame_evidence(self._index, scene.cut, fit)
         return self._known[key]
 
-    def _without(self, total: Float64Array, phrase: str, scene: Scene) -> Float64Array:
+    def _without(self, total: FrameScores, phrase: str, scene: Scene) -> FrameScores:
         """Less where a text says the very thing that must not be."""
         fit = self._matcher.fit([Wording(phrase)], scene.cut)
         said = fit.support >= 0.95
         if not said.any():
             return total
         full = Fit(fit.slots[said], fit.scores[said], fit.support[said])
-        shown = frame_evidence(self._index, scene.cut, full).raw > 0
-        return total * np.where(with_neighbours(shown.astype(np.float64), scene.stamps_ns) > 0, 0.5, 1.0)
+        shown = frame_evidence(self._index, scene.cut, full).total
+        return total.weighted(np.where(shown.of_each(total.frames) > 0, 0.5, 1.0))
 
 
 def is_inside(predicate: str, other: str) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vlkng_ros.retrieval.frame_scores import FrameScores
 from vlkng_ros.retrieval.grammar import Superlative
 from vlkng_ros.types import Float64Array, FloatArray
 
@@ -66,40 +67,22 @@ def scale_of(positions_m: FloatArray) -> float:
     return float(np.clip(np.median(moved) / PACE_M, LEAST_SCALE, 1.0)) if len(moved) else 1.0
 
 
-def best_frames(evidence: Float64Array, count: int) -> list[int]:
-    """The ``count`` frames with most evidence, best first, the earlier of two alike before the other."""
-    frames: list[int] = _ranked(evidence, count, count).tolist()
-    return frames
-
-
-def _ranked(evidence: Float64Array, count: int, at_most: int) -> NDArray[np.intp]:
-    """The ``count`` frames with most evidence, best first, and those as good as the last, ``at_most`` in all."""
-    found = np.flatnonzero(evidence > 0)
-    says = evidence[found]
-    if len(found) > count:
-        good = np.flatnonzero(says >= np.partition(says, len(found) - count)[len(found) - count])
-        found, says = found[good], says[good]
-    return found[np.argsort(-says, kind="stable")[:at_most]]
-
-
 def peaks_of(
-    evidence: Float64Array,
+    evidence: FrameScores,
     positions_m: FloatArray,
-    stamps_ns: NDArray[np.int64],
     limit: int = PEAKS,
     scale: float = 1.0,
 ) -> Peaks:
     """Peaks of evidence, at most one for each place.
 
     Args:
-        evidence: shape ``(n,)``.
+        evidence: of the scene's frames.
         positions_m: where the robot was, shape ``(n, 3)``.
-        stamps_ns: shape ``(n,)``.
         limit: number of peaks at most.
         scale: that of the drive (``scale_of``).
     """
-    order = _ranked(evidence, CANDIDATES, 2 * CANDIDATES)
-    places_m = positions_m[order, :2]
+    order = evidence.ranked(CANDIDATES, 2 * CANDIDATES)
+    places_m = positions_m[evidence.frames[order], :2]
     apart = (scale * SAME_PLACE_M) ** 2
     taken = np.zeros(0, dtype=np.intp)
     for start in range(0, len(order), BLOCK):
@@ -114,44 +97,41 @@ def peaks_of(
             free[at] = False
         if len(taken) == limit:
             break
-    frames = order[taken]
-    if len(frames) == 1 and not np.ptp(positions_m, axis=0).any():
-        frames = order[:limit]  # a recording without positions has no places to tell apart
-    return Peaks(frames, evidence[frames])
+    best = order[taken]
+    if len(best) == 1 and not np.ptp(positions_m, axis=0).any():
+        best = order[:limit]  # a recording without positions has no places to tell apart
+    return Peaks(evidence.frames[best], evidence.scores[best])
 
 
 def with_relation(
-    evidence: Float64Array, other: Float64Array, positions_m: FloatArray, scale: float = 1.0
-) -> Float64Array:
+    evidence: FrameScores, other: FrameScores, positions_m: FloatArray, scale: float = 1.0
+) -> FrameScores:
     """Evidence for a thing, weighted by how near something speaks for the thing it is related to.
 
     Args:
-        evidence: for the thing, shape ``(n,)``.
-        other: for the other thing, shape ``(n,)``.
-        positions_m: shape ``(n, 3)``.
+        evidence: for the thing.
+        other: for the other thing.
+        positions_m: of the scene's frames, shape ``(n, 3)``.
         scale: that of the drive (``scale_of``).
     """
-    best = float(other.max(initial=0.0))
-    if best <= 0:
+    best = other.highest
+    if best <= 0 or not len(evidence):
         return evidence
-    landmarks = [frame for frame in best_frames(other, LANDMARKS) if other[frame] > 0.5 * best]
-    shown = np.flatnonzero(evidence > 0)
+    order = other.ranked(LANDMARKS, LANDMARKS)
+    order = order[other.scores[order] > 0.5 * best]
     # -d^2 / (2 r^2) of frames and landmarks, multiplied out so that a product gives all of a block: what has to do with
     # the frame alone is added to the largest. From the first landmark on, so that no digits are lost.
-    marks_m = positions_m[landmarks, :2].astype(np.float64)
-    places_m = np.ones((3, len(shown)))
-    places_m[:2] = positions_m.take(shown, axis=0).T[:2] - marks_m[0][:, None]
+    marks_m = positions_m[other.frames[order], :2].astype(np.float64)
+    places_m = np.ones((3, len(evidence)))
+    places_m[:2] = positions_m.take(evidence.frames, axis=0).T[:2] - marks_m[0][:, None]
     marks_m -= marks_m[0]
     decay = -1 / (2 * (scale * RELATION_REACH_M) ** 2)
-    ends = decay * (marks_m * marks_m).sum(axis=1) + np.log(other[landmarks] / best)
+    ends = decay * (marks_m * marks_m).sum(axis=1) + np.log(other.scores[order] / best)
     factors = np.column_stack([-2 * decay * marks_m, ends])
-    blocks = (places_m[:, start : start + FRAMES_AT_ONCE] for start in range(0, len(shown), FRAMES_AT_ONCE))
-    nearest = np.concatenate([np.zeros(0), *((factors @ block).max(axis=0) for block in blocks)])
+    blocks = (places_m[:, start : start + FRAMES_AT_ONCE] for start in range(0, len(evidence), FRAMES_AT_ONCE))
+    nearest = np.concatenate([(factors @ block).max(axis=0) for block in blocks])
     nearest += decay * (places_m[0] * places_m[0] + places_m[1] * places_m[1])
-    near = np.exp(nearest)
-    related = np.zeros(len(evidence))
-    related[shown] = evidence[shown] * (RELATION_FLOOR + near)
-    return related
+    return evidence.weighted(RELATION_FLOOR + np.exp(nearest))
 
 
 def in_order(
@@ -181,7 +161,7 @@ def in_order(
 
 def settled(
     peaks: Peaks,
-    raw: Float64Array,
+    raw: FrameScores,
     positions_m: FloatArray,
     superlative: Superlative | None = None,
     scale: float = 1.0,
@@ -193,7 +173,7 @@ def settled(
 
     Args:
         peaks: of evidence with neighbours.
-        raw: what each frame itself says, shape ``(n,)``.
+        raw: what each frame itself says.
         positions_m: shape ``(n, 3)``.
         superlative: that of the question.
         scale: that of the drive (``scale_of``).
@@ -201,7 +181,7 @@ def settled(
     moved = peaks.frames.copy()
     around = _Around(raw, positions_m, moved[:SETTLED], scale * SIGHTING_M)
     for i, frame in enumerate(moved[:SETTLED].tolist()):
-        moved[i] = _middle(i, frame, raw, superlative, around)
+        moved[i] = _middle(i, frame, superlative, around)
     return Peaks(moved, peaks.scores)
 
 
@@ -212,32 +192,34 @@ class _Around:
     make and their elements slow to come by.
     """
 
-    def __init__(self, raw: Float64Array, positions_m: FloatArray, peaks: NDArray[np.intp], reach_m: float) -> None:
+    def __init__(self, raw: FrameScores, positions_m: FloatArray, peaks: NDArray[np.intp], reach_m: float) -> None:
         self._raw = raw
         self._positions_m = positions_m
         self.reach_m = reach_m
-        self._shown: tuple[NDArray[np.intp], Float64Array, FloatArray] | None = None
-        """Frames with evidence, what they say and where they are, once they are needed."""
         ends = peaks[:, None] + np.arange(-LOOK, LOOK + 1)
         self._near, self._says = self._look(ends, peaks[:, None])
 
     def _look(self, frames: NDArray[np.intp], peaks: NDArray[np.intp]) -> tuple[list[list[bool]], list[list[float]]]:
-        there = (frames >= 0) & (frames < len(self._raw))
+        there = (frames >= 0) & (frames < len(self._positions_m))
         frames = np.where(there, frames, 0)
         apart = self._positions_m[frames, :2] - self._positions_m[peaks, :2]
         near = there & ((apart * apart).sum(axis=-1) <= self.reach_m**2)
-        return near.tolist(), self._raw[frames].tolist()
+        return near.tolist(), np.where(there, self._raw.of_each(frames), 0.0).tolist()
 
     def again(self, peak: int, floor: float) -> list[int]:
         """All frames near a peak that say so much, whenever it was."""
-        if self._shown is None:
-            frames = np.flatnonzero(self._raw > 0)
-            self._shown = frames, self._raw[frames], self._positions_m[frames, :2]
-        frames, says, positions_m = self._shown
-        clear = says >= floor
-        apart = positions_m[clear] - self._positions_m[peak, :2]
-        near: list[int] = frames[clear][(apart * apart).sum(axis=1) <= self.reach_m**2].tolist()
+        frames = self._raw.at_least(floor)
+        apart = self._positions_m[frames, :2] - self._positions_m[peak, :2]
+        near: list[int] = frames[(apart * apart).sum(axis=1) <= self.reach_m**2].tolist()
         return near
+
+    def clearest(self, i: int) -> float:
+        """The most that peak ``i`` or the frame before or after it says, wherever that was."""
+        return max(self._says[i][LOOK - 1 : LOOK + 2])
+
+    def says(self, frames: list[int]) -> Float64Array:
+        """What some frames say."""
+        return self._raw.of_each(np.array(frames))
 
     def beside(self, i: int) -> list[tuple[int, float]]:
         """Peak ``i`` and the frames before and after it that are near, as steps from it, with what each says."""
@@ -262,16 +244,10 @@ class _Around:
             start += step * LOOK
 
 
-def _middle(
-    i: int,
-    peak: int,
-    raw: Float64Array,
-    superlative: Superlative | None,
-    around: _Around,
-) -> int:
+def _middle(i: int, peak: int, superlative: Superlative | None, around: _Around) -> int:
     """The frame in the middle of a peak's sighting."""
-    low, high = max(0, peak - 1), min(len(raw), peak + 2)
-    floor = SIGHTING_SHARE * float(raw[low:high].max())
+    clearest = around.clearest(i)
+    floor = SIGHTING_SHARE * clearest
     frames = [peak + step for step, says in around.beside(i) if says >= floor]
     if floor <= 0 or not frames:
         return peak
@@ -285,11 +261,11 @@ def _middle(
                 frames.append(frame)
     if superlative in (Superlative.FIRST, Superlative.LAST):
         # A place that was visited again is one peak; its other visits count where they speak as clearly.
-        frames += around.again(peak, SUPPORTED * float(raw[low:high].max()))
+        frames += around.again(peak, SUPPORTED * clearest)
     frames = sorted(set(frames))
     if superlative is Superlative.FIRST:
         return frames[0]
     if superlative is Superlative.LAST:
         return frames[-1]
-    weights = np.cumsum(raw[frames] ** 2)
+    weights = np.cumsum(around.says(frames) ** 2)
     return frames[int(np.searchsorted(weights, weights[-1] / 2))]

@@ -11,10 +11,11 @@ from vlkng_ros.memory import MemoryReader
 from vlkng_ros.memory.text_index import Cut, TextIndex
 from vlkng_ros.retrieval.evidence import FrameEvidence
 from vlkng_ros.retrieval.follower import IndexFollower
+from vlkng_ros.retrieval.frame_scores import FrameScores
 from vlkng_ros.retrieval.matching import Encoded, Fit
 from vlkng_ros.retrieval.places import Leaning, Stay, stays
 from vlkng_ros.retrieval.ranking import Peaks
-from vlkng_ros.types import Float64Array, FloatArray, TextEncoder
+from vlkng_ros.types import FloatArray, TextEncoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Found:
 
     peaks: Peaks
     evidence: FrameEvidence
-    total: Float64Array
+    total: FrameScores
     fit: Fit
     support: float
     needed: float

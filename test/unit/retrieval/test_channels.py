@@ -9,6 +9,7 @@ from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ConfigError
 from vlkng_ros.memory import MemoryReader
 from vlkng_ros.retrieval.channels import EVERY, Channel, channels_of, without_content
+from vlkng_ros.retrieval.frame_scores import FrameScores
 from vlkng_ros.retrieval.ranking import peaks_of, scale_of
 from vlkng_ros.types import Answer, Capture, Detection, Perception, Pose, Question, RelationMention
 
@@ -105,9 +106,9 @@ def test_places_are_as_wide_as_the_robot_looks_around() -> None:
     # Two pictures 5 m apart in a gallery are two places; along a street they are one.
     evidence = np.zeros(40)
     evidence[[5, 15]] = [1.0, 0.9]
-    stamps = np.arange(40) * SECOND
-    assert peaks_of(evidence, gallery, stamps, scale=scale_of(gallery)).frames.tolist() == [5, 15]
-    assert peaks_of(evidence, gallery, stamps).frames.tolist() == [5]
+    shown = FrameScores.of_all(evidence)
+    assert peaks_of(shown, gallery, scale=scale_of(gallery)).frames.tolist() == [5, 15]
+    assert peaks_of(shown, gallery).frames.tolist() == [5]
 
 
 def test_nearest_tells_things_of_one_room_apart(tmp_path: Path) -> None:

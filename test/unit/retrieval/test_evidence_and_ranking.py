@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from vlkng_ros.memory.text_index import MentionRow, TextIndex
 from vlkng_ros.retrieval import Superlative
 from vlkng_ros.retrieval.evidence import frame_evidence, with_neighbours
+from vlkng_ros.retrieval.frame_scores import FrameScores
 from vlkng_ros.retrieval.matching import Fit
 from vlkng_ros.retrieval.ranking import Peaks, in_order, peaks_of, settled, with_relation
 
@@ -30,34 +31,51 @@ def test_a_frame_counts_its_best_text_and_a_share_of_the_next() -> None:
     fit = Fit(np.array([0, 1]), np.array([1.0, 0.5], np.float32), np.array([1.0, 0.5], np.float32))
     found = frame_evidence(index, index.cut(), fit)
     # Frame 1: 1.0 + 0.3 * 0.5, the text said twice speaks once; frame 2: 0.5; 60 s apart they are no neighbours.
-    np.testing.assert_allclose(found.raw, [1.15, 0.5])
-    np.testing.assert_allclose(found.total, [1.15 / 2, 0.5 / 2])
-    assert (found.shown.tolist(), found.slots.tolist()) == ([0, 1], [0, 1])
+    np.testing.assert_allclose(found.raw.scores, [1.15, 0.5])
+    np.testing.assert_allclose(found.total.scores, [1.15 / 2, 0.5 / 2])
+    assert found.raw.frames.tolist() == found.total.frames.tolist() == [0, 1]
     # Of frame 1 only its best text is within 0.6 of it; a text of frame 2 that does not fit counts nothing.
-    assert found.instances.tolist() == [1, 1]
+    assert found.instances.scores.tolist() == [1, 1]
 
 
 def test_neighbours_add_half_of_their_evidence() -> None:
-    raw = np.array([0.0, 1.0, 1.0, 0.0])
-    np.testing.assert_allclose(with_neighbours(raw, seconds(0, 2, 4, 6)), [0.25, 0.75, 0.75, 0.25])
-    np.testing.assert_allclose(with_neighbours(raw, seconds(0, 2, 30, 32)), [0.25, 0.5, 0.5, 0.25])
+    raw = FrameScores(np.array([1, 2]), np.array([1.0, 1.0]))
+    near, apart = with_neighbours(raw, seconds(0, 2, 4, 6)), with_neighbours(raw, seconds(0, 2, 30, 32))
+    assert near.frames.tolist() == apart.frames.tolist() == [0, 1, 2, 3]
+    np.testing.assert_allclose(near.scores, [0.25, 0.75, 0.75, 0.25])
+    np.testing.assert_allclose(apart.scores, [0.25, 0.5, 0.5, 0.25])
+
+
+@given(st.lists(st.floats(0, 1), max_size=30), st.lists(st.floats(0, 1), max_size=30), st.integers(1, 9))
+def test_scores_of_some_frames_are_those_of_all_with_zeros_between(one: list[float], two: list[float], n: int) -> None:
+    count = max(len(one), len(two))
+    dense = [np.pad(np.array(values), (0, count - len(values))) for values in (one, two)]
+    first, second = (FrameScores.of_all(values) for values in dense)
+    everywhere = np.arange(count)
+    np.testing.assert_array_equal(first.of_each(everywhere), dense[0])
+    assert [first.of(frame) for frame in range(count)] == dense[0].tolist()
+    np.testing.assert_allclose(first.plus(second).of_each(everywhere), dense[0] + dense[1])
+    np.testing.assert_allclose(first.times(second).of_each(everywhere), dense[0] * dense[1])
+    assert first.best(n) == [f for f in np.argsort(-dense[0], kind="stable").tolist() if dense[0][f] > 0][:n]
+    assert first.highest == max(one, default=0.0)
 
 
 def test_frames_of_one_place_are_one_peak() -> None:
     evidence = np.zeros(40)
     evidence[[5, 6, 7, 30]] = [0.9, 1.0, 0.8, 0.7]
-    found = peaks_of(evidence, line(40), seconds(*range(40)))
+    found = peaks_of(FrameScores.of_all(evidence), line(40))
     assert found.frames.tolist() == [6, 30]
     # A place passed again later is the same place.
     there_and_back = np.concatenate([line(20), line(20)[::-1]])
     evidence = np.zeros(40)
     evidence[[5, 34]] = [1.0, 0.9]
-    assert peaks_of(evidence, there_and_back, seconds(*range(40))).frames.tolist() == [5]
+    assert peaks_of(FrameScores.of_all(evidence), there_and_back).frames.tolist() == [5]
 
 
 def test_a_peak_moves_to_the_middle_of_its_sighting() -> None:
     raw = np.zeros(30)
     raw[10:17] = [0.8, 1.0, 0.8, 0.8, 0.8, 0.8, 0.8]
+    raw = FrameScores.of_all(raw)
     peaks = Peaks(np.array([11]), np.array([1.0]))
     assert settled(peaks, raw, line(30)).frames.tolist() == [13]
     assert settled(peaks, raw, line(30), Superlative.FIRST).frames.tolist() == [10]
@@ -65,7 +83,7 @@ def test_a_peak_moves_to_the_middle_of_its_sighting() -> None:
 
 
 def test_a_sighting_reaches_no_further_than_its_place() -> None:
-    raw = np.ones(100)
+    raw = FrameScores.of_all(np.ones(100))
     peaks = Peaks(np.array([50]), np.array([1.0]))
     first = settled(peaks, raw, line(100), Superlative.FIRST).frames[0]
     assert first == 41  # 18 m at 2 m a frame
@@ -76,6 +94,7 @@ def test_first_and_last_reach_over_every_visit_of_a_place() -> None:
     raw = np.zeros(30)
     raw[[5, 6, 7, 20, 21, 22]] = 1.0
     raw[25] = 0.3
+    raw = FrameScores.of_all(raw)
     here = np.zeros((30, 3), dtype=np.float32)
     peaks = Peaks(np.array([6]), np.array([1.0]))
     assert settled(peaks, raw, here, Superlative.FIRST).frames.tolist() == [5]
@@ -98,16 +117,17 @@ def test_a_relation_prefers_what_is_near_the_other_thing() -> None:
     evidence, other = np.zeros(60), np.zeros(60)
     evidence[[5, 50]] = [1.0, 0.8]
     other[48] = 1.0
-    weighted = with_relation(evidence, other, line(60))
+    evidence, nothing = FrameScores.of_all(evidence), FrameScores.none()
+    weighted = with_relation(evidence, FrameScores.of_all(other), line(60))
     # 4 m from the landmark: exp(-16 / 800); 86 m away nearly nothing but the floor of 0.2 is left.
-    np.testing.assert_allclose(weighted[50], 0.8 * (0.2 + np.exp(-16 / 800)), rtol=1e-6)
-    np.testing.assert_allclose(weighted[5], 0.2, atol=1e-3)
-    assert with_relation(evidence, np.zeros(60), line(60)) is evidence
+    np.testing.assert_allclose(weighted.of(50), 0.8 * (0.2 + np.exp(-16 / 800)), rtol=1e-6)
+    np.testing.assert_allclose(weighted.of(5), 0.2, atol=1e-3)
+    assert with_relation(evidence, nothing, line(60)) is evidence
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=60), st.integers(1, 10))
 def test_peaks_are_apart_and_best_first(values: list[float], limit: int) -> None:
-    found = peaks_of(np.array(values), line(len(values), 5.0), seconds(*range(len(values))), limit)
+    found = peaks_of(FrameScores.of_all(np.array(values)), line(len(values), 5.0), limit)
     assert len(found.frames) <= limit
     assert found.scores.tolist() == sorted(found.scores.tolist(), reverse=True)
     frames = sorted(found.frames.tolist())

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from vlkng_ros.memory.words import NUMBERS, terms
 from vlkng_ros.retrieval.crops import CropIndex
 from vlkng_ros.retrieval.evidence import FrameEvidence
+from vlkng_ros.retrieval.frame_scores import FrameScores
 from vlkng_ros.retrieval.hybrid_search import DEFINITE
 from vlkng_ros.retrieval.matching import Fit
 from vlkng_ros.retrieval.query import Query
@@ -97,13 +98,11 @@ class Mentions:
         self.frames: NDArray[np.intp] = (frames[kept] - scene.cut.first).astype(np.intp)
         self.slots: NDArray[np.intp] = slots[kept].astype(np.intp)
 
-    def best_of(self, scores: FloatArray, count: int) -> tuple[Float64Array, NDArray[np.intp]]:
-        """Per frame the highest score of its texts, shape ``(count,)``, and the text's slot, -1 where none scores."""
-        order = np.argsort(scores[self.slots], kind="stable")
-        best = np.full(count, -1, dtype=np.intp)
-        best[self.frames[order]] = self.slots[order]  # the last one written is the highest
-        value = np.where(best >= 0, scores[np.maximum(best, 0)], 0.0).astype(np.float64)
-        return value, np.where(value > 0, best, -1)
+    def best_of(self, scores: FloatArray, count: int) -> Float64Array:
+        """Per frame the highest score above 0 of its texts, shape ``(count,)``."""
+        best = np.zeros(count)
+        np.maximum.at(best, self.frames, scores[self.slots])
+        return best
 
 
 def cosines(retriever: Retriever, scene: Scene, phrases: list[str]) -> FloatArray | None:
@@ -135,7 +134,6 @@ def found(
     query: Query,
     scene: Scene,
     total: Float64Array,
-    best: NDArray[np.intp],
     scores: FloatArray,
     support: float,
     needed: float,
@@ -147,7 +145,6 @@ def found(
         query: whose superlative orders equally good frames.
         scene: the window.
         total: score of each frame.
-        best: slot of the text that speaks most for each frame, -1 for none.
         scores: score of each text known.
         support: how much of the query the best text says, in 0..1.
         needed: how much of that makes a sighting; less where a yes/no question takes it for granted.
@@ -160,6 +157,7 @@ def found(
     slots = np.flatnonzero(scores > 0)
     slots = slots[np.argsort(-scores[slots], kind="stable")][:256]
     fit = Fit(slots, scores[slots], np.full(len(slots), support, dtype=np.float32))
-    said = np.flatnonzero(best >= 0)
     needed *= DEFINITE if query.kind is AnswerKind.BINARY and query.definite else 1.0
-    return Found(peaks, FrameEvidence(total, total, said, best[said], said), total, fit, support, needed)
+    shown = FrameScores.of_all(total)
+    each = FrameEvidence(shown, shown, FrameScores(shown.frames, np.ones(len(shown))))
+    return Found(peaks, each, shown, fit, support, needed)

@@ -58,7 +58,7 @@ class EgoGraph(Preset):
             slots = slots[np.argsort(-scores[slots], kind="stable")][:TOP_K]
             kept[slots] = np.maximum(scores[slots], 0)
         mentions = Mentions(self.retriever, scene, captions=True)
-        total, best = mentions.best_of(kept, len(scene))
+        total = mentions.best_of(kept, len(scene))
         if self.in_view:
             nodes = self._nodes(query, scene)
             self._anchor(total, scene, nodes)
@@ -71,7 +71,7 @@ class EgoGraph(Preset):
                         _raise(total, self._place(scene, keyframe_id), 1.0)
         support = float(total.max(initial=0.0))
         needed = NEEDED_FOR_YES if query.kind is AnswerKind.BINARY else NEEDED
-        return found(query, scene, total, best, kept, support, needed, asker_m)
+        return found(query, scene, total, kept, support, needed, asker_m)
 
     def context(self, query: Query, scene: Scene) -> list[str]:
         """What recurs, nodes and edges with their times, best first."""

@@ -41,21 +41,21 @@ class EmbodiedLGR(Preset):
         target = query.target or query.text
         scores = similarity(self.retriever, scene, target, wanted)
         labels = Mentions(self.retriever, scene, captions=False)
-        label_scores, best = labels.best_of(scores, len(scene))
+        label_scores = labels.best_of(scores, len(scene))
         support = float(label_scores.max(initial=0.0))
         if support < SIMILAR:
             captions = Mentions(self.retriever, scene, captions=True)
-            total, best = captions.best_of(scores, len(scene))
+            total = captions.best_of(scores, len(scene))
             support = float(total.max(initial=0.0))
             needed = NEEDED_FOR_YES if query.kind is AnswerKind.BINARY else NEEDED
-            return found(query, scene, total, best, np.maximum(scores, 0), support, needed, asker_m)
+            return found(query, scene, total, np.maximum(scores, 0), support, needed, asker_m)
         total = np.zeros(len(scene))
         for frame, score in self._nodes(scene, scores, labels):
             total[frame] = max(total[frame], score)
             apart = scene.positions_m[:, :2] - scene.positions_m[frame, :2]
             near = (apart * apart).sum(axis=1) <= NEIGHBOUR_M**2
             total[near] = np.maximum(total[near], NEIGHBOUR_SHARE * label_scores[near])
-        return found(query, scene, total, best, np.maximum(scores, 0), support, SIMILAR, asker_m)
+        return found(query, scene, total, np.maximum(scores, 0), support, SIMILAR, asker_m)
 
     def _nodes(self, scene: Scene, scores: FloatArray, labels: Mentions) -> list[tuple[int, float]]:
         """The top nodes as ``(frame last seen, similarity)``; of nodes as similar the latest."""

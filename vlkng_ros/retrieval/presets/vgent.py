@@ -57,9 +57,8 @@ class Vgent(Preset):
         kept = verified(self._by_clip(words, by_frame, clips, scene))
         total = by_frame.sum(axis=0) * kept[clips]
         together = scores.sum(axis=0) if len(words) else np.zeros(scene.cut.slots, dtype=np.float32)
-        _, best = mentions.best_of(np.maximum(together, 0), len(scene))
         support = float((by_frame > 0).any(axis=1).mean()) if len(words) else 0.0
-        return found(query, scene, total, best, np.maximum(together, 0), support, NEEDED, asker_m)
+        return found(query, scene, total, np.maximum(together, 0), support, NEEDED, asker_m)
 
     def candidates(self, query: Query, scene: Scene, ranked: list[int]) -> list[int]:
         """The best frames of each of the N clips, which a model verifies; the best clip's first."""
@@ -79,7 +78,7 @@ class Vgent(Preset):
         """What each frame says of each keyword, shape ``(keywords, frames)``: 0 where it is not above theta."""
         by_frame = np.zeros((len(scores), len(scene)))
         for row, score in enumerate(scores):
-            by_frame[row], _ = mentions.best_of(np.where(score > THETA, score, 0), len(scene))
+            by_frame[row] = mentions.best_of(np.where(score > THETA, score, 0), len(scene))
         return by_frame
 
     def _by_keyword(self, words: list[str], scene: Scene) -> FloatArray:

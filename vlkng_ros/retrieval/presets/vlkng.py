@@ -46,9 +46,8 @@ class GraphRetrieval(Preset):
         total, most = self._by_objects(query, scene, said, frozenset(wanted))
         total, alike = self._alike(query, scene, mentions, total)
         total = self._ranked(total)
-        _, best = mentions.best_of(scores, len(scene))
         support = max(most / max(1, len(wanted)), alike)
-        return found(query, scene, total, best, scores, support, NEEDED, asker_m)
+        return found(query, scene, total, scores, support, NEEDED, asker_m)
 
     def _by_objects(
         self, query: Query, scene: Scene, said: Float64Array, wanted: frozenset[str]
@@ -121,7 +120,7 @@ class GraphEnhancedRetrieval(GraphRetrieval):
         alike = cosines(self.retriever, scene, [query.target or query.text])
         if alike is None:
             return total, 0.0
-        value, _ = mentions.best_of(np.maximum(alike[0] - VISUAL_COSINE, 0), len(scene))
+        value = mentions.best_of(np.maximum(alike[0] - VISUAL_COSINE, 0), len(scene))
         best = float(value.max(initial=0.0))
         return share + value / (1 - VISUAL_COSINE), best + VISUAL_COSINE if best > 0 else 0.0
 
