@@ -29,6 +29,7 @@ from vlkng_ros.nodes.messages import time_of
 from vlkng_ros.nodes.parameters import NodeParameters
 from vlkng_ros.nodes.running import log_to_ros, run_node
 from vlkng_ros.nodes.subscriptions import keep_last
+from vlkng_ros.nodes.usage import Usage
 
 SETTLED_S = 0.5
 """Discovery is taken to be over when the subscribers have been the same for so long."""
@@ -171,6 +172,7 @@ def play_bag(bag: Path, *, rate: float, loop: bool, arguments: Sequence[str] = (
     return run_node(lambda: BagPlayer(parameter_overrides=overrides), arguments)
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the node until the bag ends or it is told to stop."""
-    return run_node(BagPlayer)
+    launch = "ros2 launch vlkng_ros replay.launch.py bag:=drive image:=/camera/image_raw"
+    return run_node(BagPlayer, arguments, Usage(str(__doc__), BagPlayerConfig, launch))

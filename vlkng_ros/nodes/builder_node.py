@@ -37,6 +37,7 @@ from vlkng_ros.nodes.pose_input import PoseInput
 from vlkng_ros.nodes.running import log_to_ros, run_node
 from vlkng_ros.nodes.subscriptions import keep_last
 from vlkng_ros.nodes.transforms import TfPoses, Transforms, open_transforms
+from vlkng_ros.nodes.usage import LAUNCH, Usage
 from vlkng_ros.nodes.waiting import Waiter
 from vlkng_ros.perception import PerceptionWorker
 from vlkng_ros.types import Intrinsics, Keyframe, Pose
@@ -292,4 +293,4 @@ class BuilderNode(ManagedNode):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the node until it is told to stop."""
-    return run_node(BuilderNode, arguments)
+    return run_node(BuilderNode, arguments, Usage(str(__doc__), BuilderConfig, LAUNCH))

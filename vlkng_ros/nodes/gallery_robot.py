@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import array
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cv2
@@ -47,6 +47,7 @@ from vlkng_ros.nodes.messages import pose_message, pose_stamped, time_of
 from vlkng_ros.nodes.parameters import NodeParameters
 from vlkng_ros.nodes.running import log_to_ros, run_node
 from vlkng_ros.nodes.subscriptions import keep_last
+from vlkng_ros.nodes.usage import Usage
 from vlkng_ros.types import NS_PER_S, Image
 
 LONGEST_STEP_S = 0.1
@@ -260,6 +261,7 @@ def _jpeg(image: Image, stamp: Any, quality: int) -> CompressedImage:
     return message
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the node until it is told to stop."""
-    return run_node(GalleryRobot)
+    launch = "ros2 run vlkng_ros gallery_robot --ros-args -p gallery.tour:=true"
+    return run_node(GalleryRobot, arguments, Usage(str(__doc__), GalleryRobotConfig, launch))

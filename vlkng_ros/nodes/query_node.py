@@ -32,6 +32,7 @@ from vlkng_ros.nodes.search_services import SearchServices
 from vlkng_ros.nodes.searches import limit_of
 from vlkng_ros.nodes.subscriptions import keep_last
 from vlkng_ros.nodes.transforms import TfPoses, open_transforms
+from vlkng_ros.nodes.usage import LAUNCH, Usage
 from vlkng_ros.nodes.waiting import Waiter
 from vlkng_ros.srv import Ask, CancelNavigation
 from vlkng_ros.types import Answer, Pose, Question
@@ -262,4 +263,4 @@ class QueryNode(ManagedNode):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the node until it is told to stop."""
-    return run_node(QueryNode, arguments)
+    return run_node(QueryNode, arguments, Usage(str(__doc__), QueryConfig, LAUNCH))

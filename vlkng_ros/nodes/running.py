@@ -16,6 +16,7 @@ from rclpy.logging import get_logger
 from rclpy.signals import SignalHandlerOptions
 
 from vlkng_ros.errors import VlkngError
+from vlkng_ros.nodes.usage import Usage, status_instead
 
 ASKED = 50
 """How often a callback under way is asked to return, within 10 s."""
@@ -59,14 +60,19 @@ def log_to_ros(name: str) -> None:
     logger.propagate = False
 
 
-def run_node(make: Callable[[], RunnableNode], arguments: Sequence[str] | None = None) -> int:
+def run_node(
+    make: Callable[[], RunnableNode], arguments: Sequence[str] | None = None, usage: Usage | None = None
+) -> int:
     """Make a node and spin it until SIGINT, SIGTERM or a shutdown of its context.
 
-    The context outlives the signal, so that the node can still publish what it finishes.
+    The context outlives the signal, so that the node can still publish what it finishes. With ``usage`` it answers
+    ``--help``, and refuses what ROS would pass over.
 
     Returns:
         The process's exit status: 2 where the node could not be made.
     """
+    if usage is not None and (status := status_instead(usage, arguments)) is not None:
+        return status
     try:
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     except RuntimeError as error:  # such as a parameter file that is not there; rcl adds where in its source it noticed
