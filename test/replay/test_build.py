@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import socket
 from pathlib import Path
 
 import cv2
@@ -37,6 +38,7 @@ from ros_messages import (
 from vlkng_ros.building.rotation import turn_between_rad
 from vlkng_ros.cli import main
 from vlkng_ros.memory import MemoryReader, MemoryWriter
+from vlkng_ros.perception.backoff import Backoff
 from vlkng_ros.types import Intrinsics, Keyframe, Observation, PerceptionState, Pose, PositionSource
 
 SETTINGS = ("--set", "association.text_encoder=none", "--set", "keyframe.min_period_s=0")
@@ -370,6 +372,33 @@ def test_a_memory_in_use_is_left_to_its_writer(tmp_path: Path, capsys: pytest.Ca
     with MemoryWriter.open(db, encoder=None):
         assert run(bag, db) == 2
     assert "is writing to this memory" in capsys.readouterr().err
+
+
+def test_a_model_that_cannot_be_reached_ends_the_build_and_the_next_goes_on(
+    tmp_path: Path, recording: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("vlkng_ros.perception.worker.Backoff", lambda: Backoff(first_s=0.01))
+    bag, db = tmp_path / "bag", tmp_path / "memory.db"
+    write_bag(bag, messages())
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        values = {
+            "perception.server_url": f"http://127.0.0.1:{nobody.getsockname()[1]}/v1",
+            "perception.timeout_s": 0.5,
+            "perception.batch_wait_s": 0,
+            "keyframe.queue_size": 3,
+        }
+        given = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
+        assert run(bag, db, "--backend", "vlm_server", "--model", "any", *given) == 1
+    shown = capsys.readouterr()
+    stored = len(keyframes(db))
+    assert f"{db}: {stored} keyframes, 0 described" in shown.out
+    assert f"{stored} keyframes are not described yet: perception: 5 failures in a row, the last: model" in shown.err
+    assert "stopped; what is stored is kept, and the same command goes on from there" in shown.err
+    assert {frame.perception for frame in keyframes(db)} == {PerceptionState.PENDING}
+    assert run(bag, db, recording=recording) == 0
+    assert len(keyframes(db)) > stored
+    assert {frame.perception for frame in keyframes(db)} == {PerceptionState.DONE}
 
 
 def test_every_picture_time_is_told_by_its_colour() -> None:

@@ -64,6 +64,8 @@ class MemoryBuilder:
         self.last_error = ""
         self.held_up_by = ""
         """Why nothing is being described, and is tried again; empty while all is well."""
+        self.stuck = False
+        """Whether that has to be mended by somebody: it is not that the model's process is started again."""
         self.last_latency_s = 0.0
         """How long the model took for the last frame, waiting in line included."""
         self.last_write_s = 0.0
@@ -263,7 +265,7 @@ class MemoryBuilder:
         self._attempts.pop(keyframe_id, None)
         self._let_go(keyframe_id)
         self.counts["described"] += 1
-        self.held_up_by = ""
+        self.held_up_by, self.stuck = "", False
         return keyframe_id
 
     def _with_depth(self, frame: Frame, perception: Perception) -> Perception:
@@ -300,11 +302,12 @@ class MemoryBuilder:
 
     def _pause(self, error: VlkngError) -> None:
         self.last_error = self.held_up_by = str(error)
+        self.stuck = not isinstance(error, WorkerError)
         self._retry_at_s = self._clock() + RETRY_S
 
     def _fail(self, keyframe_id: int, reason: str) -> None:
         self.counts["failed"] += 1
-        self.held_up_by = ""
+        self.held_up_by, self.stuck = "", False
         self.last_error = f"keyframe {keyframe_id}: {reason}"
         self._attempts.pop(keyframe_id, None)
         self._let_go(keyframe_id)

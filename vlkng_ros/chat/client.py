@@ -191,6 +191,8 @@ class ChatClient:
                 return response.status_code, bytes(content)
         except httpx.TimeoutException:
             raise _PassingError("no reply in time") from None
+        except httpx.ConnectError as error:
+            raise _PassingError(f"cannot be reached, is it running there? {self._without_key(str(error))}") from None
         except httpx.HTTPError as error:
             raise _PassingError(f"{type(error).__name__}: {self._without_key(str(error))}") from None
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from vlkng_ros.cli import arguments
 from vlkng_ros.cli.parameters import add_parameters, read_parameters
-from vlkng_ros.cli.perceive import describe_rest, described
+from vlkng_ros.cli.perceive import describe_rest
 from vlkng_ros.config import BuilderConfig
 from vlkng_ros.errors import BagError, ImageError
 
@@ -63,7 +63,7 @@ def add_parser(subparsers: arguments.Parsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Build the memory."""
+    """Build the memory; 1 where not all of it could be stored and described."""
     from vlkng_ros.bags.bag import Bag
     from vlkng_ros.bags.topics import choose_topics
 
@@ -89,16 +89,17 @@ def run(args: argparse.Namespace) -> int:
         logger.info("topics: %s", ", ".join(topics.names))
         try:
             with ExitStack() as resources:
-                _build(args, bag, topics, config, resources)
+                complete = _build(args, bag, topics, config, resources)
         finally:
             for problem in bag.problems:
                 print(f"{args.bag}: {problem}", file=sys.stderr)
-    return 0
+    return 0 if complete else 1
 
 
 def _build(
     args: argparse.Namespace, bag: Bag, topics: ChosenTopics, config: BuilderConfig, resources: ExitStack
-) -> None:
+) -> bool:
+    """Build; False where the bag could not be stored and described to its end."""
     from vlkng_ros.building.opening import open_writer
     from vlkng_ros.building.pipeline import MemoryBuilder
     from vlkng_ros.building.recorder import KeyframeRecorder
@@ -133,12 +134,15 @@ def _build(
         for event in source.events(recording):
             recorder.handle(event)
             # The recording waits for the model, where a robot would have to drop frames.
-            while builder.queued >= config.keyframe.queue_size:
+            while builder.queued >= config.keyframe.queue_size and not builder.stuck:
                 woken.clear()
                 builder.poll()
                 woken.wait(timeout=0.2)
-    selector.flush()
-    recorder.work()
+            if builder.stuck:
+                break
+    if not builder.stuck:
+        selector.flush()
+        recorder.work()
     if describe is not None:
         with progress("describe", builder.queued, "keyframes") as advance:
             describe_rest(builder, advance)
@@ -147,7 +151,12 @@ def _build(
         f"{args.memory}: {builder.counts['stored']} keyframes, {builder.counts['described']} described, "
         f"from {recorded_s:.1f} s of {args.bag} in {time.monotonic() - begin:.1f} s"
     )
-    _report(recorder, builder, source, sum(selector.policy_of(camera).passed for camera in known))
+    pending = len(writer.pending(limit=sys.maxsize))
+    _report(recorder, builder, source, pending, sum(selector.policy_of(camera).passed for camera in known))
+    if builder.stuck:
+        print("stopped; what is stored is kept, and the same command goes on from there", file=sys.stderr)
+    undescribed = 0 if describe is None else pending + builder.counts["failed"]
+    return not (undescribed or recorder.counts["store"])
 
 
 def _require_keyframe(bag: Bag, topics: ChosenTopics, config: BuilderConfig) -> None:
@@ -231,18 +240,19 @@ def _in_the_same_map(config: BuilderConfig, known: Iterable[Keyframe]) -> Builde
     return dataclasses.replace(config, robot=dataclasses.replace(config.robot, map_id=first.map_id))
 
 
-def _report(recorder: KeyframeRecorder[BagMessage], builder: MemoryBuilder, source: BagEvents, known: int) -> None:
+def _report(
+    recorder: KeyframeRecorder[BagMessage], builder: MemoryBuilder, source: BagEvents, pending: int, known: int
+) -> None:
     """Say what is not as one would wish."""
     if known:
         print(f"{known} keyframes were in the memory already and are not repeated")
     if recorder.counts["sessions"] > 1:
         print(f"time jumps back in it: it became {recorder.counts['sessions']} sessions")
-    pending = max(0, builder.counts["stored"] - described(builder))
     no_pose = recorder.selector.counts["no_pose"] + recorder.selector.counts["dropped_waiting"]
     refused = sum(recorder.selector.buffer.refused[reason] for reason in ("frame_id", "not_a_pose", "odometry_jump"))
     for count, what, why in (
         (builder.counts["failed"], "keyframes could not be described", builder.last_error),
-        (pending, "keyframes are not described yet", builder.last_error or "no model was asked to"),
+        (pending, "keyframes are not described yet", builder.held_up_by or "no model was asked to"),
         (recorder.counts["image"], "images could not be used", recorder.last_error),
         (recorder.counts["blurred"], "frames were blurred", "keyframe.min_sharpness"),
         (recorder.counts["store"], "keyframes could not be stored", recorder.last_error),

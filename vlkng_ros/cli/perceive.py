@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -17,9 +16,6 @@ from vlkng_ros.moments import counted
 
 if TYPE_CHECKING:
     from vlkng_ros.building.pipeline import MemoryBuilder
-
-GIVE_UP_S = 120.0
-"""Without any keyframe described for so long, the rest is left pending."""
 
 
 def add_parser(subparsers: arguments.Parsers) -> None:
@@ -101,15 +97,12 @@ def _describe_memory(args: argparse.Namespace, config: BuilderConfig) -> int:
 
 
 def describe_rest(builder: MemoryBuilder, advance: Callable[[int], object]) -> None:
-    """Wait until everything is described, or until nothing has been for two minutes."""
-    done, changed_s = described(builder), time.monotonic()
-    while not builder.finish(timeout_s=1.0):
+    """Wait until everything is described; what is left where the model cannot be reached stays pending."""
+    done = described(builder)
+    while not (builder.finish(timeout_s=1.0) or builder.stuck):
         now = described(builder)
-        if now != done:
-            advance(now - done)
-            done, changed_s = now, time.monotonic()
-        elif time.monotonic() - changed_s > GIVE_UP_S:
-            return
+        advance(now - done)
+        done = now
     advance(described(builder) - done)
 
 

@@ -173,6 +173,7 @@ def test_a_full_disk_loses_the_frame_and_says_so_but_keeps_what_was_described_fo
     run.model.reply(0)
     run.builder.poll()
     assert run.builder.last_error == run.builder.held_up_by == "memory.db: the disk is full"
+    assert run.builder.stuck
     run.memory.full = False
     run.now_s = RETRY_S
     run.builder.poll()
@@ -180,6 +181,7 @@ def test_a_full_disk_loses_the_frame_and_says_so_but_keeps_what_was_described_fo
     run.builder.poll()
     assert run.memory.states == {1: "done"}
     assert run.builder.held_up_by == ""
+    assert not run.builder.stuck
 
 
 def test_an_image_that_is_not_rgb_is_refused_and_nothing_is_stored():
