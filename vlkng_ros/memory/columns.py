@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from vlkng_ros.memory.box_index import BoxIndex
 from vlkng_ros.memory.rows import KeyframeTable
 from vlkng_ros.types import Float64Array, Vec3
 
@@ -104,6 +105,8 @@ class EntityColumns:
         self._by_x: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
         """Rows in order of their x, as it was when they were sorted last."""
         self._sorted_x: Float64Array = np.zeros(0)
+        self._boxes: BoxIndex | None = None
+        """The reaches by map, as they were then or later; made when they are first asked for."""
         self._since: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
         """Rows that were changed or added since."""
 
@@ -134,6 +137,7 @@ class EntityColumns:
             x = self._positions[0, : self._count]
             self._by_x = np.argsort(x)
             self._sorted_x, self._since = x[self._by_x], self._since[:0]
+            self._boxes = None
 
     def _reserve(self, more: int) -> None:
         held = self._numbers.shape[1]
@@ -168,13 +172,20 @@ class EntityColumns:
         keys: list[int] = self._numbers[0, at[np.argsort(away, kind="stable")]].tolist()
         return keys
 
-    def maybe_near(self, position_m: Vec3, radius_m: float, as_of_ns: int) -> list[int]:
+    def maybe_near(self, position_m: Vec3, radius_m: float, as_of_ns: int, maps: Sequence[int]) -> list[int]:
         """Keys of the entities seen by then that may have been within ``radius_m``, in order of creation."""
-        place, reach = np.asarray(position_m).reshape(3, 1), self._reach[:, : self._count]
+        if self._boxes is None:
+            known = self._reach[:, : self._count]
+            self._boxes = BoxIndex(known[:2], known[3:5], self._numbers[3, : self._count])
         margin = radius_m + 1e-9
-        at = np.flatnonzero((reach[0] <= place[0] + margin) & (reach[3] >= place[0] - margin))
-        outside = np.maximum(np.maximum(reach[:3, at] - place, place - reach[3:, at]), 0.0)
-        numbers = self._numbers[:, at]
-        inside = (np.linalg.norm(outside, axis=0) <= margin) & (numbers[3] != 0) & (numbers[4] <= as_of_ns)
+        touched = self._boxes.touched(position_m[0], position_m[1], margin, maps)
+        at = np.union1d(touched, self._since) if len(self._since) else np.sort(touched)
+        place, reach, numbers = np.asarray(position_m).reshape(3, 1), self._reach[:, at], self._numbers[:, at]
+        outside = np.maximum(np.maximum(reach[:3] - place, place - reach[3:]), 0.0)
+        # What has no bounds was in several maps, and is said to be in the last.
+        there = (numbers[3] != 0) & np.isinf(reach[0])
+        for number in maps:
+            there |= numbers[3] == number
+        inside = (np.linalg.norm(outside, axis=0) <= margin) & there & (numbers[4] <= as_of_ns)
         keys: list[int] = numbers[0, inside].tolist()
         return keys

@@ -162,7 +162,7 @@ class ViewReader(Reading):
                 loaded = [self._entity_rows.load(view, key) for key in keys]
                 return [known.entity() for known in loaded if known is not None]
             found = []
-            for key in columns.maybe_near(position_m, radius_m, as_of_ns):
+            for key in columns.maybe_near(position_m, radius_m, as_of_ns, maps):
                 now = self._entity_rows.load(view, key)
                 then = None if now is None else self._entity_rows.as_of(now, as_of_ns)
                 if then is not None and then.folded.map in maps:
