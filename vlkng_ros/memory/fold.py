@@ -29,6 +29,7 @@ CHECKPOINT_EVERY = 32
 """Observations of an entity between two stored states of it."""
 _REACH = struct.Struct("<6d")
 _LENGTH = struct.Struct("<H")
+_dumps = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
 
 
 class Fact(NamedTuple):
@@ -211,22 +212,13 @@ class Folded:
 
     def to_json(self) -> str:
         """Everything but place and presence."""
-        values = [
-            KINDS.index(self.kind),
-            self.map,
-            self.first_seen_ns,
-            self.last_seen_ns,
-            self.first_keyframe_id,
-            self.last_keyframe_id,
-            self.observation_count,
-            self.last_observation_id,
-            int(self.ordered),
-            self.last_event_ns,
-            self.labels,
-        ]
-        if self.attributes:
-            values.append(self.attributes)
-        return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+        numbers = (
+            f"{KINDS.index(self.kind)},{self.map},{self.first_seen_ns},{self.last_seen_ns},{self.first_keyframe_id},"
+            f"{self.last_keyframe_id},{self.observation_count},{self.last_observation_id},{int(self.ordered)},"
+            f"{self.last_event_ns}"
+        )
+        attributes = f",{_dumps(self.attributes)}" if self.attributes else ""
+        return f"[{numbers},{_dumps(self.labels)}{attributes}]"
 
     def to_bytes(self) -> bytes:
         """Place and presence."""

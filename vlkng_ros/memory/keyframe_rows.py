@@ -11,7 +11,7 @@ from vlkng_ros.memory.bearing import CameraView, camera_view
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.fold import KINDS, Absence, Fact
 from vlkng_ros.memory.packing import reads_rows, unpack_attributes, unpack_box, unpack_pose, unpack_vector
-from vlkng_ros.types import Detection, Keyframe, Observation, PerceptionState
+from vlkng_ros.types import Capture, Detection, Keyframe, Observation, PerceptionState
 
 STATES = (PerceptionState.PENDING, PerceptionState.DONE, PerceptionState.FAILED)
 KEYFRAME = "k.id, k.stamp, k.session, k.camera, k.base_pose, k.camera_pose, k.image, k.state, k.revision"
@@ -196,6 +196,51 @@ class KeyframeRows:
     def camera(self, keyframe: Keyframe) -> CameraView | None:
         """The camera of a keyframe, or None where its pose or intrinsics are unknown."""
         return self._of(keyframe).camera
+
+    def remember_new(
+        self, number: int, capture: Capture, session_id: int, camera_number: int, has_image: bool, revision: int
+    ) -> Keyframe:
+        """A keyframe whose row was written just now, as ``keyframes`` would read it back."""
+        session, camera = self._catalogs.session(session_id), self._catalogs.camera(camera_number)
+        keyframe = Keyframe(
+            number,
+            capture.stamp_ns,
+            capture.base_pose,
+            capture.camera_pose,
+            camera.name,
+            session_id,
+            session.robot,
+            session.map_id,
+            camera.intrinsics,
+            camera.image_size_px,
+            "",
+            has_image,
+            PerceptionState.PENDING,
+            revision,
+        )
+        return self._remember(keyframe).keyframe
+
+    def remember_described(self, seen: Seen, caption: str, revision: int) -> Keyframe:
+        """A keyframe that was described just now, as ``keyframes`` would read it back."""
+        k = seen.keyframe
+        keyframe = Keyframe(
+            k.keyframe_id,
+            k.stamp_ns,
+            k.base_pose,
+            k.camera_pose,
+            k.camera,
+            k.session_id,
+            k.robot,
+            k.map_id,
+            k.intrinsics,
+            k.image_size_px,
+            caption,
+            k.has_image,
+            PerceptionState.DONE,
+            revision,
+        )
+        self._recent[k.keyframe_id] = Seen(keyframe, seen.camera, seen.map)
+        return keyframe
 
     def _of(self, keyframe: Keyframe) -> Seen:
         seen = self._recent.get(keyframe.keyframe_id)

@@ -69,12 +69,15 @@ def pack_box(box: BoxPx | None) -> bytes | None:
     """8 bytes for whole pixels, 16 for what float32 holds exactly, else 32."""
     if box is None:
         return None
-    if all(0 <= side <= 65_535 and side == int(side) for side in box):
-        return _SHORTS.pack(*(int(side) for side in box))
-    floats = _FLOATS.pack(*box) if max(map(abs, box)) < 1e30 else b""
-    if floats and _FLOATS.unpack(floats) == tuple(box):
-        return floats
-    return _DOUBLES.pack(*box)
+    x1, y1, x2, y2 = box
+    if min(x1, y1, x2, y2) >= 0 and max(x1, y1, x2, y2) <= 65_535:
+        a, b, c, d = int(x1), int(y1), int(x2), int(y2)
+        if a == x1 and b == y1 and c == x2 and d == y2:
+            return _SHORTS.pack(a, b, c, d)
+    elif max(map(abs, box)) >= 1e30:
+        return _DOUBLES.pack(x1, y1, x2, y2)
+    floats = _FLOATS.pack(x1, y1, x2, y2)
+    return floats if _FLOATS.unpack(floats) == (x1, y1, x2, y2) else _DOUBLES.pack(x1, y1, x2, y2)
 
 
 def unpack_box(data: bytes | None) -> BoxPx | None:
@@ -91,6 +94,11 @@ def unpack_box(data: bytes | None) -> BoxPx | None:
 def pack_vector(vector: FloatArray) -> bytes:
     """float16: the angle between unit vectors stays within 0.001 rad."""
     return np.asarray(vector, dtype=np.float16).tobytes()
+
+
+def pack_vectors(vectors: FloatArray) -> list[bytes]:
+    """The rows of a matrix, each as ``pack_vector`` packs it."""
+    return [row.tobytes() for row in np.asarray(vectors, dtype=np.float16)]
 
 
 def unpack_vector(data: bytes) -> FloatArray:
@@ -113,7 +121,7 @@ def unpack_vectors(data: Sequence[bytes | None]) -> list[FloatArray | None]:
 
 def pack_attributes(attributes: Mapping[str, str]) -> str:
     """JSON with sorted keys, non-empty values only; the empty string where there are none."""
-    kept = {str(key): str(value) for key, value in attributes.items() if value}
+    kept = {str(key): str(value) for key, value in attributes.items() if value} if attributes else None
     return json.dumps(kept, ensure_ascii=False, sort_keys=True, separators=(",", ":")) if kept else ""
 
 

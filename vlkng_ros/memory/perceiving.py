@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
 from vlkng_ros.errors import InvalidInputError
 from vlkng_ros.memory.fold import KINDS
-from vlkng_ros.memory.packing import pack_attributes, pack_box, pack_vector
+from vlkng_ros.memory.keyframe_rows import Seen
+from vlkng_ros.memory.packing import (
+    pack_attributes,
+    pack_box,
+    pack_vector,
+    unpack_attributes,
+    unpack_box,
+    unpack_vector,
+)
+from vlkng_ros.memory.scene import Scene
 from vlkng_ros.memory.spans import CHUNK, add_span
 from vlkng_ros.memory.texts import sentences_of
 from vlkng_ros.memory.transactions import Head, Store
-from vlkng_ros.types import Detection, Perception
+from vlkng_ros.types import Detection, Observation, Perception
 
 
 def check(perception: Perception) -> None:
@@ -58,47 +68,78 @@ def texts_of(perception: Perception) -> list[str]:
     return texts + sentences_of(perception.caption)
 
 
-def store(memory: Store, head: Head, keyframe_id: int, perception: Perception) -> None:
-    """Write a checked perception, inside a transaction; its texts are stored already."""
-    connection, catalogs, texts = memory.connection, memory.catalogs, memory.texts
-    first_observation = head.observation + 1
-    rows, crops = [], []
+def store(memory: Store, head: Head, seen: Seen, perception: Perception, numbers: Mapping[str, int]) -> Scene:
+    """Write a checked perception of a keyframe, inside a transaction; its texts are stored already.
+
+    Args:
+        memory: where to.
+        head: the operation's.
+        seen: the keyframe.
+        perception: what a model said about it.
+        numbers: ids of the perception's texts.
+
+    Returns:
+        The described keyframe, as it would be read back.
+    """
+    connection, catalogs = memory.connection, memory.catalogs
+    keyframe_id, first_observation = seen.keyframe.keyframe_id, head.observation + 1
+    backend, model = perception.backend, perception.model
+    rows, crops, observations = [], [], []
     for number, d in enumerate(perception.detections, start=first_observation):
+        attributes, box = pack_attributes(d.attributes), pack_box(d.box_px)
+        vector = None if d.embedding is None else pack_vector(d.embedding)
+        score, depth_m = None if d.score is None else float(d.score), None if d.depth_m is None else float(d.depth_m)
         rows.append(
             (
                 number,
                 keyframe_id,
                 KINDS.index(d.kind),
-                texts.number(d.label),
-                texts.number(d.region_text) if d.region_text else None,
-                catalogs.term_number(pack_attributes(d.attributes)),
+                numbers[d.label],
+                numbers[d.region_text] if d.region_text else None,
+                catalogs.term_number(attributes),
                 catalogs.term_number(d.local_id),
-                pack_box(d.box_px),
-                None if d.score is None else float(d.score),
-                None if d.depth_m is None else float(d.depth_m),
+                box,
+                score,
+                depth_m,
                 int(d.told),
             )
         )
-        if d.embedding is not None:
-            crops.append((number, pack_vector(d.embedding)))
+        if vector is not None:
+            crops.append((number, vector))
+        detection = Detection(
+            d.label,
+            unpack_box(box),
+            score,
+            d.region_text,
+            unpack_attributes(attributes),
+            d.kind,
+            d.local_id,
+            None if vector is None else unpack_vector(vector),
+            depth_m,
+            bool(d.told),
+        )
+        observations.append(Observation(number, keyframe_id, detection, backend, model))
+    sentences = sentences_of(perception.caption)
     connection.executemany("INSERT INTO observation VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-    connection.executemany("INSERT INTO crop VALUES (?, ?)", crops)
+    if crops:
+        connection.executemany("INSERT INTO crop VALUES (?, ?)", crops)
     connection.executemany(
         "INSERT INTO keyframe_text VALUES (?, ?, ?)",
-        [(keyframe_id, i, texts.number(sentence)) for i, sentence in enumerate(sentences_of(perception.caption))],
+        [(keyframe_id, i, numbers[sentence]) for i, sentence in enumerate(sentences)],
     )
-    connection.executemany(
-        "INSERT OR IGNORE INTO relation_fact VALUES (?, ?, ?, ?)",
-        [
-            (
-                keyframe_id,
-                first_observation + mention.subject,
-                catalogs.term_number(" ".join(mention.predicate.split())),
-                first_observation + mention.object,
-            )
-            for mention in perception.relations
-        ],
-    )
+    if perception.relations:
+        connection.executemany(
+            "INSERT OR IGNORE INTO relation_fact VALUES (?, ?, ?, ?)",
+            [
+                (
+                    keyframe_id,
+                    first_observation + mention.subject,
+                    catalogs.term_number(" ".join(mention.predicate.split())),
+                    first_observation + mention.object,
+                )
+                for mention in perception.relations
+            ],
+        )
     span = None
     if perception.chunk:
         span = add_span(connection, CHUNK, perception.chunk, perception.summary, head.span, head.revision)
@@ -106,6 +147,7 @@ def store(memory: Store, head: Head, keyframe_id: int, perception: Perception) -
     head.description += 1
     head.observation += len(rows)
     head.observations += len(rows)
+    made_by = [catalogs.term_number(name) for name in (backend, model, perception.visual_encoder)]
     connection.execute(
         "UPDATE keyframe SET state = 1, described = ?, revision = ?, first_observation = ?, observations = ?, "
         "backend = ?, model = ?, visual_encoder = ?, span = ?, failure = NULL WHERE id = ?",
@@ -114,10 +156,10 @@ def store(memory: Store, head: Head, keyframe_id: int, perception: Perception) -
             head.revision,
             first_observation,
             len(rows),
-            catalogs.term_number(perception.backend),
-            catalogs.term_number(perception.model),
-            catalogs.term_number(perception.visual_encoder),
+            *made_by,
             span,
             keyframe_id,
         ),
     )
+    keyframe = memory.keyframes.remember_described(seen, " ".join(sentences), head.revision)
+    return Scene(keyframe, observations, head.description, first_observation, True, made_by[2] or 0)

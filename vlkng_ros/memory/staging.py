@@ -6,7 +6,7 @@ import hashlib
 import logging
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,31 +19,12 @@ from vlkng_ros.memory.fold import NOWHERE, Absence, Fact, Folded, grown
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.labels import type_slug
 from vlkng_ros.memory.live_view import LiveView, unit
+from vlkng_ros.memory.scene import Scene
 from vlkng_ros.memory.texts import TextStore
 from vlkng_ros.memory.visibility import MAX_RANGE_M, expected
-from vlkng_ros.types import FloatArray, Keyframe, Observation, Vec3
+from vlkng_ros.types import FloatArray, Observation, Vec3
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """A described keyframe as association sees it."""
-
-    keyframe: Keyframe
-    observations: Sequence[Observation]
-    described: int
-    """Number of its description: the order of association."""
-    first_observation: int
-    whole: bool
-    """Whether all that was seen in it is still there, so that what is not was not seen."""
-    visual_encoder: int
-    """Term of what made the detections' embeddings; 0 where nothing did."""
-
-
-def seen_in(scene: Scene) -> Scene:
-    """The scene without what only its caption tells of."""
-    return replace(scene, observations=[o for o in scene.observations if not o.detection.told])
 
 
 @dataclass(slots=True)

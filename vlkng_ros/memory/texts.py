@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vlkng_ros.memory.packing import pack_vector, unpack_vector
+from vlkng_ros.memory.packing import pack_vector, pack_vectors, unpack_vector
 from vlkng_ros.types import FloatArray, TextEncoder
 
 MAX_CACHED = 65_536
@@ -30,11 +30,13 @@ def hash_of(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)
 
 
-class NewText(NamedTuple):
-    """A string that is not stored yet, with its vector where there is an encoder."""
+class Texts(NamedTuple):
+    """Strings on their way into the ``text`` table."""
 
-    text: str
-    vector: bytes | None
+    numbers: dict[str, int]
+    """Ids of those that are stored."""
+    new: Sequence[tuple[str, bytes | None]]
+    """Those that are not stored yet, each with its vector where there is an encoder."""
 
 
 class TextStore:
@@ -61,25 +63,33 @@ class TextStore:
             self._remember(text, found)
         return found
 
-    def prepare(self, texts: Sequence[str]) -> list[NewText]:
-        """Those not stored yet, once each and embedded, outside any transaction: encoding takes milliseconds."""
-        new = [text for text in dict.fromkeys(texts) if text and self.number(text) is None]
+    def prepare(self, texts: Sequence[str]) -> Texts:
+        """Look strings up and embed those not stored yet, outside any transaction: encoding takes milliseconds."""
+        numbers, new = {}, []
+        for text in dict.fromkeys(texts):
+            number = self.number(text) if text else None
+            if number is not None:
+                numbers[text] = number
+            elif text:
+                new.append(text)
         if self._encoder is None or not new:
-            return [NewText(text, None) for text in new]
-        vectors = self._encoder.encode(new)
-        return [NewText(text, pack_vector(vector)) for text, vector in zip(new, vectors, strict=True)]
+            return Texts(numbers, [(text, None) for text in new])
+        return Texts(numbers, list(zip(new, pack_vectors(self._encoder.encode(new)), strict=True)))
 
-    def add(self, new: Sequence[NewText], last_id: int, encoder: int | None) -> int:
-        """Store prepared strings, inside a transaction; returns the last id given."""
+    def add(self, texts: Texts, last_id: int, encoder: int | None) -> int:
+        """Store prepared strings, inside a transaction, and note their ids; returns the last id given."""
         rows, vectors = [], []
-        for text, vector in new:
+        for text, vector in texts.new:
             last_id += 1
             rows.append((last_id, hash_of(text), text))
             if vector is not None and encoder is not None:
                 vectors.append((encoder, last_id, vector))
+            texts.numbers[text] = last_id
             self._remember(text, last_id)
-        self._connection.executemany("INSERT INTO text (id, hash, text) VALUES (?, ?, ?)", rows)
-        self._connection.executemany("INSERT INTO text_vector (encoder, text, vector) VALUES (?, ?, ?)", vectors)
+        if rows:
+            self._connection.executemany("INSERT INTO text (id, hash, text) VALUES (?, ?, ?)", rows)
+            insert = "INSERT INTO text_vector (encoder, text, vector) VALUES (?, ?, ?)"
+            self._connection.executemany(insert, vectors)
         return last_id
 
     def missing(self, encoder: int | None, limit: int) -> list[tuple[int, bytes]]:
@@ -94,7 +104,7 @@ class TextStore:
         if not rows:
             return []
         vectors = self._encoder.encode([text for _, text in rows])
-        return [(number, pack_vector(vector)) for (number, _), vector in zip(rows, vectors, strict=True)]
+        return [(number, vector) for (number, _), vector in zip(rows, pack_vectors(vectors), strict=True)]
 
     def add_vectors(self, vectors: Sequence[tuple[int, bytes]], encoder: int | None) -> None:
         """Store vectors of strings that are there already, inside a transaction."""

@@ -7,7 +7,7 @@ import logging
 import operator
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +18,13 @@ from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.database import BUSY_TIMEOUT_MS, explained
 from vlkng_ros.memory.images import ImageFolder
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
+from vlkng_ros.memory.scene import Scene
 from vlkng_ros.memory.texts import TextStore, Vocabulary
 from vlkng_ros.types import TextEncoder
 
 logger = logging.getLogger(__name__)
+MAX_SCENES = 256
+"""Keyframes held between description and association."""
 
 
 @dataclass(slots=True)
@@ -64,6 +67,7 @@ class Store:
         self.catalogs = Catalogs(connection)
         self.keyframes = KeyframeRows(connection, self.catalogs)
         self.texts = TextStore(connection, encoder)
+        self._scenes: dict[int, Scene] = {}
         self.on_reset: list[Callable[[], None]] = []
         """Called after memory may disagree with the database: after a rollback or a deletion."""
         self.closed = False
@@ -112,21 +116,34 @@ class Store:
         self.keyframes.clear()
         self.texts.clear()
         self.vocabulary.clear()
+        self._scenes.clear()
         for reload in self.on_reset:
             reload()
 
-    def require_undescribed(self, keyframe_id: int) -> None:
-        """Observations never change, so a keyframe is described once.
+    def require_undescribed(self, keyframe_id: int) -> int:
+        """Observations never change, so a keyframe is described once; returns its revision.
 
         Raises:
             NotInMemoryError: there is no such keyframe.
             InvalidInputError: it is described already.
         """
-        row = self.connection.execute("SELECT state FROM keyframe WHERE id = ?", (keyframe_id,)).fetchone()
+        row = self.connection.execute("SELECT state, revision FROM keyframe WHERE id = ?", (keyframe_id,)).fetchone()
         if row is None:
             raise NotInMemoryError(f"keyframe {keyframe_id} is not in this memory; it may have been forgotten")
         if row[0] == 1:
             raise InvalidInputError(f"keyframe {keyframe_id} is described already; observations never change")
+        return int(row[1])
+
+    def keep(self, scenes: Iterable[Scene]) -> None:
+        """Hold keyframes that were described just now until ``take``: that saves reading them back."""
+        if len(self._scenes) >= MAX_SCENES:
+            self._scenes.clear()
+        self._scenes.update((scene.keyframe.keyframe_id, scene) for scene in scenes)
+
+    def take(self, keyframe_id: int, revision: int) -> Scene | None:
+        """The keyframe as it was described, once; None where it is not held or was changed since, as by a new pose."""
+        scene = self._scenes.pop(keyframe_id, None)
+        return scene if scene is not None and scene.keyframe.revision == revision else None
 
     def clean_images(self) -> None:
         """Remove images that no keyframe has: of forgotten ones, and what a crash left over."""

@@ -11,9 +11,11 @@ of being detected makes it.
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
 from collections.abc import Iterable
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 from vlkng_ros.errors import InvalidInputError
@@ -175,7 +177,7 @@ class Presence(NamedTuple):
             *self.last_absence_m,
             *self.last_absence_forward,
         )
-        return head + b"".join(_VANTAGE.pack(*vantage) for vantage in self.vantages_dm)
+        return head + _vantages(len(self.vantages_dm)).pack(*chain.from_iterable(self.vantages_dm))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Presence:
@@ -190,9 +192,14 @@ class Presence(NamedTuple):
             raise InvalidInputError(f"presence: {len(data)} bytes are too few") from error
         if version != _VERSION or len(data) != _HEAD.size + count * _VANTAGE.size:
             raise InvalidInputError(f"presence: version {version} with {len(data)} bytes; known is {_VERSION}")
-        vantages = tuple((int(x), int(y)) for x, y in _VANTAGE.iter_unpack(data[_HEAD.size :]))
+        vantages = tuple(_VANTAGE.iter_unpack(data[_HEAD.size :]))
         place, last, forward = (n[0], n[1], n[2]), (n[3], n[4], n[5]), (n[6], n[7], n[8])
         return cls(vantages, place, hits, misses, absences, evidence, last, stamp, forward)
+
+
+@functools.cache
+def _vantages(count: int) -> struct.Struct:
+    return struct.Struct(f"<{2 * count}i")
 
 
 def state_of(place: PositionState, presence: Presence) -> EntityState:

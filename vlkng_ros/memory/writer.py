@@ -135,7 +135,8 @@ class MemoryWriter:
             image = jpeg if self._keep_images and jpeg else None
             if image is not None:
                 store.images.write(head.keyframe, image)
-            optical = capture.camera_pose
+            size = len(image) if image is not None else 0
+            optical, camera = capture.camera_pose, store.catalogs.camera_number(capture)
             store.connection.execute(
                 "INSERT INTO keyframe (id, stamp, session, camera, base_pose, camera_pose, image, state, revision) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)",
@@ -143,14 +144,14 @@ class MemoryWriter:
                     head.keyframe,
                     capture.stamp_ns,
                     session,
-                    store.catalogs.camera_number(capture),
+                    camera,
                     pack_pose(capture.base_pose),
                     None if optical is None else pack_pose(optical),
-                    len(image) if image is not None else 0,
+                    size,
                     head.revision,
                 ),
             )
-            keyframe = store.keyframes.keyframes([head.keyframe])[0]
+            keyframe = store.keyframes.remember_new(head.keyframe, capture, session, camera, size > 0, head.revision)
         if image is not None:
             self._images.added(len(image), capture.stamp_ns)
         self._observations.added(capture.stamp_ns)
@@ -176,14 +177,18 @@ class MemoryWriter:
         for perception in perceptions.values():
             perceiving.check(perception)
         with store.using():
-            for keyframe_id in perceptions:
-                store.require_undescribed(keyframe_id)
+            revisions = {number: store.require_undescribed(number) for number in perceptions}
             texts = store.texts.prepare([text for p in perceptions.values() for text in perceiving.texts_of(p)])
             with store.operation() as head:
                 head.text = store.texts.add(texts, head.text, head.encoder)
-                for keyframe_id, perception in perceptions.items():
-                    perceiving.store(store, head, keyframe_id, perception)
-                return {number: tuple(store.keyframes.observations(number)) for number in perceptions}
+                scenes = [
+                    perceiving.store(
+                        store, head, store.keyframes.seen(number, revisions[number]), perception, texts.numbers
+                    )
+                    for number, perception in perceptions.items()
+                ]
+            store.keep(scenes)
+            return {scene.keyframe.keyframe_id: tuple(scene.observations) for scene in scenes}
 
     def add_span(self, kind: str, keyframe_ids: Sequence[int], summary: str) -> int:
         """Remember what a stretch of a drive shows altogether, such as a clip; returns the span's id.
@@ -212,7 +217,7 @@ class MemoryWriter:
                 (reason, head.revision, keyframe_id),
             )
 
-    def associate(self, keyframe_id: int) -> tuple[Entity, ...]:
+    def associate(self, keyframe_id: int) -> Sequence[Entity]:
         """Decide what a described keyframe shows, in every live view; returns its entities, by view and observation.
 
         Keyframes described before it that are not associated yet come first, each an operation of its own: the order
