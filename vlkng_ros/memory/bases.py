@@ -18,7 +18,7 @@ import numpy as np
 from vlkng_ros.memory.fold import EVERYWHERE, KINDS, Folded, Reach
 from vlkng_ros.memory.packing import position_of, unpack_pose
 from vlkng_ros.memory.position import PositionState
-from vlkng_ros.memory.track import Track
+from vlkng_ros.memory.projection import Track
 from vlkng_ros.memory.visibility import Presence
 from vlkng_ros.types import Float64Array, Pose, Vec3
 

@@ -187,7 +187,7 @@ class Folded:
     @property
     def label(self) -> str:
         """The label given most often; the earlier one of two given equally often."""
-        return max(self.labels, key=self.labels.__getitem__, default="")
+        return _most_given(self.labels)
 
     @property
     def seen_from_m(self) -> Vec3:
@@ -248,3 +248,13 @@ class Folded:
             PositionState.from_bytes(data[_LENGTH.size : end]),
             Presence.from_bytes(data[end:]),
         )
+
+
+@reads_rows
+def stored_label(text: str) -> str:
+    """The ``label`` of what ``Folded.to_json`` gave."""
+    return _most_given(json.loads(text)[10])
+
+
+def _most_given(labels: Mapping[str, int]) -> str:
+    return next(iter(labels)) if len(labels) == 1 else max(labels, key=labels.__getitem__, default="")

@@ -10,6 +10,7 @@ import numpy as np
 
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.entities import EntityRows, KnownEntity
+from vlkng_ros.memory.fold import stored_label
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.labels import normal_form
 from vlkng_ros.memory.spatial_index import SEEN_FROM, STANDING, SpatialGrid
@@ -18,9 +19,23 @@ from vlkng_ros.types import FloatArray, Vec3
 
 MAX_RECORDS = 20_000
 """Entities kept decoded in memory."""
-MAX_SIMILAR = 500_000
-"""Pairs of labels whose similarity is kept."""
-_PLACED = "id, map, x, y, z, from_x, from_y, from_z"
+MAX_SIMILAR, MAX_PAIRS = 2_000, 500_000
+"""Labels, and pairs of them, whose similarity is kept."""
+_PLACED = "id, map, x, y, z, from_x, from_y, from_z, folded"
+
+
+class Similarities(dict[str, float]):
+    """Cosines of one label with others, each found when it is first asked for."""
+
+    def __init__(self, label: str, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self._label = label
+        self._vocabulary = vocabulary
+
+    def __missing__(self, other: str) -> float:
+        alike = self._label == other or normal_form(self._label) == normal_form(other)
+        found = self[other] = 1.0 if alike else self._vocabulary.similarity(self._label, other)
+        return found
 
 
 class LiveView:
@@ -48,7 +63,7 @@ class LiveView:
         self._map_of: dict[int, str] = {}
         self._used: dict[int, int] = {}
         self._labels: dict[int, str] = {}
-        self._similar: dict[tuple[str, str], float] = {}
+        self._similar: dict[str, Similarities] = {}
 
     def load(self) -> None:
         """Read where every entity is; everything else is read when it is asked for."""
@@ -84,21 +99,34 @@ class LiveView:
 
     # ------------------------------------------------------------------------------------- what associators ask
 
-    def near(self, position_m: Vec3, radius_m: float, map_id: str) -> Iterator[KnownEntity]:
+    def near(self, position_m: Vec3, radius_m: float, map_id: str) -> list[KnownEntity]:
         """Entities whose position or last point of view lies within ``radius_m``, in order of creation."""
         grid = self._grids.get(map_id)
-        if grid is not None:
-            for key in grid.near(position_m, radius_m):
-                yield self.record(key)
+        return [] if grid is None else self._records_of(grid.near(position_m, radius_m))
+
+    def alike_near(
+        self, label: str, cosine: float, position_m: Vec3, radius_m: float, map_id: str
+    ) -> list[KnownEntity]:
+        """Those of ``near`` that are called alike: the similarity of their label to ``label`` is above ``cosine``."""
+        grid = self._grids.get(map_id)
+        if grid is None:
+            return []
+        likeness = self.similarities(label)
+        return self._records_of(grid.near(position_m, radius_m, likeness=likeness, least=cosine))
 
     def standing_near(self, position_m: Vec3, radius_m: float, map_id: str) -> list[KnownEntity]:
         """Entities whose own position lies within ``radius_m``, in order of creation."""
         grid = self._grids.get(map_id)
-        return [] if grid is None else [self.record(key) for key in grid.near(position_m, radius_m, (STANDING,))]
+        return [] if grid is None else self._records_of(grid.near(position_m, radius_m, (STANDING,)))
+
+    def _records_of(self, keys: Iterable[int]) -> list[KnownEntity]:
+        known = self._records.get
+        return [known(key) or self.record(key) for key in keys]
 
     def alike(self, label: str, cosine: float) -> Iterator[KnownEntity]:
         """Entities, wherever they are, with a label whose similarity to ``label`` is above ``cosine``."""
-        similar = [number for number, text in self._labels.items() if self.label_similarity(label, text) > cosine]
+        similarities = self.similarities(label)
+        similar = [number for number, text in self._labels.items() if similarities[text] > cosine]
         keys: set[int] = set()
         for number in similar:
             query = "SELECT entity FROM entity_label WHERE view = ? AND label = ?"
@@ -106,15 +134,13 @@ class LiveView:
         for key in sorted(keys):
             yield self.record(key)
 
-    def label_similarity(self, a: str, b: str) -> float:
-        """Cosine of two labels' embeddings; 1.0 for equal labels, and 0.0 for others where there is no encoder."""
-        found = self._similar.get((a, b))
+    def similarities(self, label: str) -> Mapping[str, float]:
+        """By any other label the cosine of their embeddings; 1.0 for equal ones, 0.0 for others without an encoder."""
+        found = self._similar.get(label)
         if found is None:
-            alike = a == b or normal_form(a) == normal_form(b)
-            found = 1.0 if alike else self._vocabulary.similarity(a, b)
-            if len(self._similar) >= MAX_SIMILAR:
+            if len(self._similar) >= MAX_SIMILAR or sum(map(len, self._similar.values())) >= MAX_PAIRS:
                 self._similar.clear()
-            self._similar[a, b] = found
+            found = self._similar[label] = Similarities(label, self._vocabulary)
         return found
 
     def record(self, key: int) -> KnownEntity:
@@ -151,7 +177,7 @@ class LiveView:
         self._labels.update(labels)
         for entity in entities:
             self._remember(entity)
-            self._place(entity.key, entity.map_id, entity.position_m, entity.seen_from_m)
+            self._place(entity.key, entity.map_id, entity.position_m, entity.seen_from_m, entity.label)
 
     def last_number(self, slug_hash: int) -> int:
         """The highest number that was ever given with a type, by the hash of its slug."""
@@ -169,10 +195,10 @@ class LiveView:
             del self._records[next(iter(self._records))]
 
     def _place_row(self, row: Sequence[Any]) -> None:
-        key, map_, x, y, z, from_x, from_y, from_z = row
-        self._place(key, self._catalogs.map(map_)[0], (x, y, z), (from_x, from_y, from_z))
+        key, map_, x, y, z, from_x, from_y, from_z, folded = row
+        self._place(key, self._catalogs.map(map_)[0], (x, y, z), (from_x, from_y, from_z), stored_label(folded))
 
-    def _place(self, key: int, map_id: str, position_m: Vec3, seen_from_m: Vec3) -> None:
+    def _place(self, key: int, map_id: str, position_m: Vec3, seen_from_m: Vec3, label: str) -> None:
         known = self._map_of.get(key)
         if known is not None and known != map_id:
             self._grids[known].remove(key)
@@ -180,8 +206,8 @@ class LiveView:
         grid = self._grids.get(map_id)
         if grid is None:
             grid = self._grids[map_id] = SpatialGrid()
-        grid.place(key, STANDING, position_m)
-        grid.place(key, SEEN_FROM, seen_from_m)
+        grid.place(key, STANDING, position_m, label)
+        grid.place(key, SEEN_FROM, seen_from_m, label)
 
 
 def unit(vector: FloatArray) -> FloatArray:

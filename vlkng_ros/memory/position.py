@@ -20,7 +20,7 @@ import numpy as np
 from vlkng_ros.errors import InvalidInputError
 from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.bearing import Bearing, CameraView, bearing_of, camera_view
-from vlkng_ros.memory.track import Track
+from vlkng_ros.memory.projection import Track
 from vlkng_ros.types import Detection, Keyframe, PositionEstimate, PositionSource, Vec3
 
 ROBOT_DEVIATION_M = 3.0

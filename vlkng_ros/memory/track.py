@@ -10,14 +10,17 @@ measurement's linearisation.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
-from vlkng_ros.memory.bearing import POSITION_DEVIATION_M, Bearing, CameraView
-from vlkng_ros.memory.kalman import State, Symmetric4, absorb, dot, scaled, times
+from vlkng_ros.memory.bearing import POSITION_DEVIATION_M, Bearing
+from vlkng_ros.memory.kalman import State, absorb, dot, scaled, times
+from vlkng_ros.memory.projection import (
+    MIN_DEPTH_M,
+    Track,
+    expectation,
+    place_variance,
+    project,
+)
 from vlkng_ros.types import Vec3
-
-Projection = tuple[float, float, State, State, State, float]
-"""x and y in a camera, their Jacobian rows and that of the log height, and the scaled depth ``h_z = w * depth``."""
 
 PRIOR_HEIGHT_M, PRIOR_HEIGHT_SPREAD = 0.5, 0.7
 """Median height of things that robots see, and the deviation of its logarithm: most are 0.12 to 2 m tall. Before any
@@ -45,67 +48,11 @@ of a box is not the thing's, and that repeats; less so upwards, since robots loo
 DIVERGING = 0.01
 """Inverse depth in 1/m by which rays may miss each other beyond infinity."""
 MAX_ITERATIONS = 4
-MIN_DEPTH_M = 0.05
 MAX_INVERSE_DEPTH = 1 / MIN_DEPTH_M
 STANDSTILL_M = 0.1
 """Boxes seen from the same place share their errors; only the first of them is a measurement."""
 SURPRISE_WEIGHT = 6.0
 """Measurements' worth of belief in the noise model, against which the innovations are weighed."""
-
-
-class Track(NamedTuple):
-    """What the bearings so far say about a thing's place."""
-
-    anchor_m: Vec3
-    right: Vec3
-    down: Vec3
-    forward: Vec3
-    mean: State
-    """x, y in normalised coordinates of the anchor camera, inverse depth 1/m, log(apparent height at the anchor)."""
-    covariance: Symmetric4
-    parallax_rad: float
-    """Largest angle, at the object, between the anchor's ray and a later one."""
-    surprise: float
-    """Sum of squared normalised innovations of what was accepted, and ..."""
-    surprise_count: float
-    """... how many scalar measurements that were: their ratio is 1 where the noise model is right."""
-    aspect: float
-    aspect_variance: float
-    """Mean of the logarithm of width by height over the boxes that were seen whole, and its variance."""
-    whole_boxes: int
-    depths: int
-    boxes: int
-    last_camera_m: Vec3
-
-
-class Prediction(NamedTuple):
-    """Where in a camera's image a track should be, in normalised coordinates, and a box's difference from it."""
-
-    residual_x: float
-    residual_y: float
-    variance_x: float
-    covariance_xy: float
-    variance_y: float
-    residual_size: float
-    """Difference of log heights; only how far the box is too tall where the image's border cuts it."""
-    variance_size: float
-    depth_m: float | None
-    """Expected depth along the camera's axis; None at or beyond infinity."""
-
-    @property
-    def distance2(self) -> float:
-        """Squared Mahalanobis distance of the bearing alone: 2 degrees of freedom."""
-        det = self.variance_x * self.variance_y - self.covariance_xy**2
-        x, y = self.residual_x, self.residual_y
-        return (self.variance_y * x * x - 2 * self.covariance_xy * x * y + self.variance_x * y * y) / det
-
-    def log_density(self, more_x: float) -> float:
-        """Logarithm of the bearing's probability density, with ``more_x`` added to the variance in x."""
-        variance_x = self.variance_x + more_x
-        det = variance_x * self.variance_y - self.covariance_xy**2
-        x, y = self.residual_x, self.residual_y
-        distance2 = (self.variance_y * x * x - 2 * self.covariance_xy * x * y + variance_x * y * y) / det
-        return -0.5 * distance2 - math.log(2 * math.pi) - 0.5 * math.log(det)
 
 
 def start(bearing: Bearing) -> Track:
@@ -139,12 +86,6 @@ def start(bearing: Bearing) -> Track:
     return track if bearing.depth_m is None else _with_depth(track, bearing, bearing.depth_m)
 
 
-def predict(track: Track, bearing: Bearing) -> Prediction | None:
-    """How a box compares with the track, or None where the track lies behind that camera."""
-    view = project(track, bearing.camera, track.mean)
-    return None if view is None else _compare(track, completed(track, bearing), view)
-
-
 def completed(track: Track, bearing: Bearing) -> Bearing:
     """The bearing with what the image's border cuts off put back, as far as the track knows the thing's shape."""
     if bearing.cut_off:
@@ -165,7 +106,7 @@ def updated(track: Track, bearing: Bearing) -> Track | None:
     if view is None:
         return None
     seen, bearing = bearing, completed(track, bearing)
-    prediction = _compare(track, bearing, view)
+    prediction = expectation(track, view).against(bearing)
     if prediction.distance2 > GATE:
         return None
     camera = bearing.camera
@@ -184,7 +125,7 @@ def updated(track: Track, bearing: Bearing) -> Track | None:
     at = mean
     for _ in range(MAX_ITERATIONS):
         x, y, rows_x, rows_y, rows_size, depth = view
-        place = _place_variance(at[2], depth)
+        place = place_variance(at[2], depth)
         # Innovations are taken at the linearisation point and referred to the prior mean (iterated EKF).
         new, cov = absorb(mean, covariance, rows_x, bearing.x - x, at, bearing.variance_x + place)
         new, cov = absorb(new, cov, rows_y, bearing.y - y, at, bearing.variance_y + place)
@@ -300,64 +241,6 @@ def height_m(track: Track) -> float | None:
 
 
 # ------------------------------------------------------------------------------------------- the filter's arithmetic
-
-
-def project(track: Track, camera: CameraView, state: State) -> Projection | None:
-    """Where a camera sees the thing, were this its state; None behind the camera."""
-    x, y, w, _ = state
-    r, d, f, a, c = track.right, track.down, track.forward, track.anchor_m, camera.centre_m
-    u, v, n = camera.right, camera.down, camera.forward
-    t0, t1, t2 = a[0] - c[0], a[1] - c[1], a[2] - c[2]
-    # The scaled vector from this camera to the thing: w (X - c) = ray + w (anchor - c).
-    h0 = f[0] + x * r[0] + y * d[0] + w * t0
-    h1 = f[1] + x * r[1] + y * d[1] + w * t1
-    h2 = f[2] + x * r[2] + y * d[2] + w * t2
-    hz = n[0] * h0 + n[1] * h1 + n[2] * h2
-    if hz < 0.02 or hz < w * MIN_DEPTH_M:
-        return None
-    px = (u[0] * h0 + u[1] * h1 + u[2] * h2) / hz
-    py = (v[0] * h0 + v[1] * h1 + v[2] * h2) / hz
-    xz = (n[0] * r[0] + n[1] * r[1] + n[2] * r[2]) / hz
-    yz = (n[0] * d[0] + n[1] * d[1] + n[2] * d[2]) / hz
-    wz = (n[0] * t0 + n[1] * t1 + n[2] * t2) / hz
-    rows_x = (
-        (u[0] * r[0] + u[1] * r[1] + u[2] * r[2]) / hz - px * xz,
-        (u[0] * d[0] + u[1] * d[1] + u[2] * d[2]) / hz - px * yz,
-        (u[0] * t0 + u[1] * t1 + u[2] * t2) / hz - px * wz,
-        0.0,
-    )
-    rows_y = (
-        (v[0] * r[0] + v[1] * r[1] + v[2] * r[2]) / hz - py * xz,
-        (v[0] * d[0] + v[1] * d[1] + v[2] * d[2]) / hz - py * yz,
-        (v[0] * t0 + v[1] * t1 + v[2] * t2) / hz - py * wz,
-        0.0,
-    )
-    return px, py, rows_x, rows_y, (-xz, -yz, -wz, 1.0), hz
-
-
-def _compare(track: Track, bearing: Bearing, view: Projection) -> Prediction:
-    x, y, rows_x, rows_y, rows_size, depth = view
-    p = track.covariance
-    px, py = times(p, rows_x), times(p, rows_y)
-    place = _place_variance(track.mean[2], depth)
-    variance_size = dot(rows_size, times(p, rows_size)) + bearing.variance_log_height
-    residual_size = bearing.log_height - (track.mean[3] - math.log(depth))
-    return Prediction(
-        bearing.x - x,
-        bearing.y - y,
-        dot(rows_x, px) + bearing.variance_x + place,
-        dot(rows_x, py),
-        dot(rows_y, py) + bearing.variance_y + place,
-        max(residual_size, 0.0) if bearing.cut_y != 0 else residual_size,
-        variance_size,
-        depth / track.mean[2] if track.mean[2] > 1e-3 else None,
-    )
-
-
-def _place_variance(inverse_depth: float, scaled_depth: float) -> float:
-    """Variance in normalised coordinates that the camera's own place brings: larger for near things."""
-    ratio = POSITION_DEVIATION_M * max(inverse_depth, 0.0) / scaled_depth
-    return ratio * ratio
 
 
 def _parallax(track: Track, state: State, camera_m: Vec3) -> float:

@@ -23,7 +23,7 @@ from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.bearing import CameraView
 from vlkng_ros.memory.kalman import dot, times
 from vlkng_ros.memory.position import PositionState, is_place
-from vlkng_ros.memory.track import Track
+from vlkng_ros.memory.projection import Track, project
 from vlkng_ros.types import BoxPx, EntityState, Vec3
 
 MAX_RANGE_M = 8.0
@@ -124,7 +124,16 @@ class Presence(NamedTuple):
 
     def has_seen_from(self, camera: CameraView, at: Vec3) -> bool:
         """Whether it was seen before on a line of sight that this camera stands on."""
-        return any(_on_line(camera.centre_m, (x / 10, y / 10), at) for x, y in self.vantages_dm)
+        (cx, cy, _), (ax, ay, _) = camera.centre_m, at
+        for vx, vy in self.vantages_dm:
+            # On the floor plan: how far the camera is from the line between the vantage and the thing.
+            x, y = vx / 10, vy / 10
+            dx, dy, px, py = ax - x, ay - y, cx - x, cy - y
+            length2 = dx * dx + dy * dy
+            along = min(max((px * dx + py * dy) / length2, 0.0), 1.0) if length2 > 0 else 0.0
+            if math.hypot(px - along * dx, py - along * dy) <= LINE_OF_SIGHT_M:
+                return True
+        return False
 
     def has_seen_from_here(self, camera: CameraView) -> bool:
         """Whether it was seen before from where this camera stands."""
@@ -237,18 +246,19 @@ def expected(
 def in_image(camera: CameraView, at: Vec3) -> bool:
     """Whether a point lies in front of a camera and inside its image."""
     c, k = camera.centre_m, camera.intrinsics
-    t = (at[0] - c[0], at[1] - c[1], at[2] - c[2])
-    z = sum(a * b for a, b in zip(camera.forward, t, strict=True))
-    if z < MIN_RANGE_M / 2:
+    r, d, f = camera.right, camera.down, camera.forward
+    x, y, z = at[0] - c[0], at[1] - c[1], at[2] - c[2]
+    ahead = f[0] * x + f[1] * y + f[2] * z
+    if ahead < MIN_RANGE_M / 2:
         return False
-    u = k.cx + k.fx * sum(a * b for a, b in zip(camera.right, t, strict=True)) / z
-    v = k.cy + k.fy * sum(a * b for a, b in zip(camera.down, t, strict=True)) / z
+    u = k.cx + k.fx * (r[0] * x + r[1] * y + r[2] * z) / ahead
+    v = k.cy + k.fy * (d[0] * x + d[1] * y + d[2] * z) / ahead
     return 0 <= u <= k.width_px and 0 <= v <= k.height_px
 
 
 def _inside(track: Track, camera: CameraView) -> tuple[float, float] | None:
     """The pixel of a thing's middle if most of its box lies in the image for sure, else None."""
-    view = tracking.project(track, camera, track.mean)
+    view = project(track, camera, track.mean)
     if view is None:
         return None
     x, y, rows_x, rows_y, _, depth = view
@@ -258,15 +268,6 @@ def _inside(track: Track, camera: CameraView) -> tuple[float, float] | None:
     u, v = k.cx + k.fx * x, k.cy + k.fy * y
     margin_u, margin_v = k.fx * (aside + quarter), k.fy * above
     return (u, v) if margin_u <= u <= k.width_px - margin_u and margin_v <= v <= k.height_px - margin_v else None
-
-
-def _on_line(centre: Vec3, vantage: tuple[float, float], at: Vec3) -> bool:
-    """Whether a camera stands on the floor plan's line from a vantage point to the thing."""
-    dx, dy = at[0] - vantage[0], at[1] - vantage[1]
-    px, py = centre[0] - vantage[0], centre[1] - vantage[1]
-    length2 = dx * dx + dy * dy
-    along = min(max((px * dx + py * dy) / length2, 0.0), 1.0) if length2 > 0 else 0.0
-    return math.hypot(px - along * dx, py - along * dy) <= LINE_OF_SIGHT_M
 
 
 def _with_vantage(vantages: tuple[tuple[int, int], ...], centre: Vec3) -> tuple[tuple[int, int], ...]:

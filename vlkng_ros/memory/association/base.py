@@ -101,12 +101,18 @@ class View(Protocol):
         """Entities whose position or last point of view lies within ``radius_m``, in order of creation."""
         ...
 
+    def alike_near(
+        self, label: str, cosine: float, position_m: Vec3, radius_m: float, map_id: str
+    ) -> Iterable[EntityRecord]:
+        """Those of ``near`` that are called alike: the similarity of their label to ``label`` is above ``cosine``."""
+        ...
+
     def alike(self, label: str, cosine: float) -> Iterable[EntityRecord]:
         """Entities, wherever they are, with a label whose similarity to ``label`` is above ``cosine``."""
         ...
 
-    def label_similarity(self, a: str, b: str) -> float:
-        """Cosine of two labels' text embeddings; 1.0 for equal labels."""
+    def similarities(self, label: str) -> Mapping[str, float]:
+        """By any other label (none is missing) the cosine of the text embeddings; 1.0 for equal labels."""
         ...
 
 

@@ -21,33 +21,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import chain
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.association.base import EntityRecord, View
-from vlkng_ros.memory.association.likelihood import (
-    IMPOSSIBLE,
-    appearance,
-    geometry,
-    new_density,
-    typical_height,
-)
+from vlkng_ros.memory.association.candidates import Candidates
+from vlkng_ros.memory.association.likelihood import appearance
 from vlkng_ros.memory.association.proximity import ProximityAssociator
 from vlkng_ros.memory.association.untaken import Untaken
-from vlkng_ros.memory.bearing import Bearing, CameraView, bearing_of, camera_view
+from vlkng_ros.memory.bearing import CameraView, bearing_of, camera_view
 from vlkng_ros.memory.visibility import Presence, expected, in_image
 from vlkng_ros.types import NS_PER_S, BoxPx, Float64Array, Keyframe, Observation
 
 RADIUS_M = 10.0
 """Entities further from the camera are not looked at."""
-LIKE_LABEL = 0.5
-"""Labels less similar than this are never the same thing; up to ``cosine``, geometry must make up for it."""
-UNLIKE_COST = 8.0
-FAMILIAR = 0.3
-"""What a tenfold number of sightings counts in favour of an entity, in units of log 10."""
 CARRIED_M = 25.0
 """Things are not looked for further away than this when they may have been carried here."""
 EARLIER_NS = 120 * NS_PER_S
@@ -92,17 +81,19 @@ class HybridAssociator:
             records = list(view.near(camera.centre_m, RADIUS_M, keyframe.map_id))
             doubt = misfit(records)
             seen = [(i, bearing.doubted(doubt)) for i, bearing in seen]
-            scores = [self._scores(keyframe, observations[i], bearing, records, view) for i, bearing in seen]
+            about = Candidates(keyframe, camera, records, view, self.cosine, self.distance_m)
+            scores = [about.scores(observations[i], bearing) for i, bearing in seen]
             for (i, _), j in zip(seen, match(np.array(scores).reshape(len(scores), len(records))), strict=True):
                 decided[i] = records[j] if j >= 0 else None
-            explored = any(_known_view(record, camera, keyframe.stamp_ns) for record in records)
             left = [i for i, _ in seen if decided[i] is None]
-            self._find_moved(
-                keyframe, camera, observations, left, decided, view, NEW_HERE if explored else NEW_ANYWHERE
-            )
+            if left:
+                explored = any(_known_view(record, camera, keyframe.stamp_ns) for record in records)
+                novelty = NEW_HERE if explored else NEW_ANYWHERE
+                self._find_moved(keyframe, camera, observations, left, decided, view, novelty)
             for i in left:
                 if decided[i] is None:
-                    decided[i] = self._one_of_a_crowd(camera, observations[i], records, decided, view)
+                    alike = about.alike(observations[i].detection.label)
+                    decided[i] = _one_of_a_crowd(camera, observations[i], alike, decided)
         self._assign_unseen(keyframe, observations, [i for i, b in enumerate(bearings) if b is None], decided, view)
         return decided
 
@@ -121,63 +112,6 @@ class HybridAssociator:
             for i, record in zip(left, chosen, strict=True):
                 decided[i] = record
 
-    def _one_of_a_crowd(
-        self,
-        camera: CameraView,
-        observation: Observation,
-        records: Sequence[EntityRecord],
-        decided: Sequence[EntityRecord | None],
-        view: View,
-    ) -> EntityRecord | None:
-        """What was seen last of a crowd that is known from this standpoint alone, or None where there is no crowd."""
-        label, kind = observation.detection.label, observation.detection.kind
-        crowd = [
-            record
-            for record in records
-            if record.kind is kind
-            and record.presence.seen_only_from(camera)
-            and view.label_similarity(label, record.label) > self.cosine
-        ]
-        if len(crowd) < CROWD:
-            return None
-        taken = {record.entity_id for record in decided if record is not None}
-        free = [record for record in crowd if record.entity_id not in taken]
-        return max(free, key=lambda record: record.last_seen_ns, default=None)
-
-    def _scores(
-        self,
-        keyframe: Keyframe,
-        observation: Observation,
-        bearing: Bearing,
-        records: Sequence[EntityRecord],
-        view: View,
-    ) -> list[float]:
-        """For each record the log odds of "this is what it shows" against "a thing never seen before"."""
-        detection = observation.detection
-        similar = {label: view.label_similarity(detection.label, label) for label in {r.label for r in records}}
-        alike = [record for record in records if similar[record.label] > self.cosine]
-        novelty = math.log(new_density(len(alike)))
-        typical = typical_height(alike)
-        scores = [IMPOSSIBLE] * len(records)
-        for j, record in enumerate(records):
-            similarity = similar[record.label]
-            if similarity <= LIKE_LABEL or detection.kind is not record.kind:
-                continue
-            if record.place.track is None:
-                scores[j] = self._nearby(keyframe, record, similarity)
-                continue
-            score = geometry(record, bearing, typical) - novelty
-            score -= UNLIKE_COST * max(self.cosine - similarity, 0.0) / max(self.cosine - LIKE_LABEL, 0.01)
-            score += FAMILIAR * math.log(min(record.observation_count, 20))
-            scores[j] = score + appearance(detection.embedding, record.appearance)
-        return scores
-
-    def _nearby(self, keyframe: Keyframe, record: EntityRecord, similarity: float) -> float:
-        distance = math.dist(keyframe.base_pose.position_m, record.seen_from_m)
-        if distance > self.distance_m or similarity <= self.cosine:
-            return IMPOSSIBLE
-        return similarity + 1.0 - distance / self.distance_m
-
     def _find_moved(
         self,
         keyframe: Keyframe,
@@ -191,17 +125,11 @@ class HybridAssociator:
         """Gives the observations ``left`` over to entities that were carried here, where the evidence says so."""
         taken = {record.entity_id for record in decided if record is not None}
         boxes = [o.detection.box_px for o in observations if o.detection.box_px is not None]
-        # By label: of all that is around, little is called the same.
-        around: dict[str, list[EntityRecord]] = {}
-        for record in view.near(camera.centre_m, CARRIED_M, keyframe.map_id) if left else ():
-            around.setdefault(record.label, []).append(record)
         for i in left:
             detection = observations[i].detection
             candidates: list[tuple[float, bool, EntityRecord]] = []
-            alike = (
-                some for label, some in around.items() if view.label_similarity(detection.label, label) > self.cosine
-            )
-            for record in chain.from_iterable(alike):
+            label, here = detection.label, camera.centre_m
+            for record in view.alike_near(label, self.cosine, here, CARRIED_M, keyframe.map_id):
                 seconds = (keyframe.stamp_ns - record.last_seen_ns) / NS_PER_S
                 if record.entity_id in taken or record.kind is not detection.kind or seconds <= 0:
                     continue
@@ -238,6 +166,19 @@ def match(scores: Float64Array) -> list[int]:
             if gain[i, j] > 0:
                 chosen[int(i)] = int(j)
     return chosen
+
+
+def _one_of_a_crowd(
+    camera: CameraView, observation: Observation, alike: Iterable[EntityRecord], decided: Sequence[EntityRecord | None]
+) -> EntityRecord | None:
+    """What was seen last of a crowd that is known from this standpoint alone, or None where there is no crowd."""
+    kind = observation.detection.kind
+    crowd = [record for record in alike if record.kind is kind and record.presence.seen_only_from(camera)]
+    if len(crowd) < CROWD:
+        return None
+    taken = {record.entity_id for record in decided if record is not None}
+    free = [record for record in crowd if record.entity_id not in taken]
+    return max(free, key=lambda record: record.last_seen_ns, default=None)
 
 
 def _presence(record: EntityRecord, camera: CameraView, boxes: Sequence[BoxPx], stamp_ns: int) -> Presence:

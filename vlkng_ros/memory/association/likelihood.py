@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.association.base import EntityRecord
 from vlkng_ros.memory.bearing import Bearing, CameraView
 from vlkng_ros.memory.position import is_place
-from vlkng_ros.memory.track import Track
+from vlkng_ros.memory.projection import Expectation, Track, expectation, project
 from vlkng_ros.types import FloatArray
 
 IMPOSSIBLE = -1e6
@@ -29,6 +29,12 @@ BEHIND = 8.0
 PARTLY_HIDDEN, PARTLY_HIDDEN_RATE, PARTLY_HIDDEN_RATE_KNOWN = 0.25, 0.1, 0.015
 """How far the middle of a partly hidden thing's box is off, as a fraction of its width, and how often that is: of a
 thing whose shape is not known yet, and of one whose shape is."""
+LOG_RATES, LOG_RATES_KNOWN = (
+    (math.log(1 - rate), math.log(rate)) for rate in (PARTLY_HIDDEN_RATE, PARTLY_HIDDEN_RATE_KNOWN)
+)
+FAR = 100.0
+"""Squared deviations in height or downwards beyond which a likelihood is below ``UNLIKELY``, whatever the rest: boxes
+are never so exact (``bearing_of``) that a density is above ``exp(15)``."""
 PLACED, FALLBACK_DOUBT = 0.5, 0.7
 """In favour of an entity whose place is known, and against a track that a later box made obsolete."""
 HEIGHT_SPREAD = 0.25
@@ -37,42 +43,71 @@ APPEARANCE_MIDDLE, APPEARANCE_SLOPE, APPEARANCE_BOUND = 0.7, 10.0, 3.0
 """Cosine of visual embeddings that says nothing, what one unit of it is worth, and the most that it can be worth."""
 
 
-def geometry(record: EntityRecord, bearing: Bearing, typical: tuple[float, float] | None) -> float:
-    """Log density of a box given that it shows this record, by direction and apparent height.
+class Sight:
+    """A track of an entity as a camera would see it: made once a keyframe, however many boxes are compared with it."""
 
-    ``typical`` is what ``typical_height`` says of the kind.
-    """
-    best = IMPOSSIBLE
+    __slots__ = ("_camera", "_record", "_surprise", "doubt", "expected", "is_place", "track")
+
+    def __init__(self, record: EntityRecord, track: Track, expected: Expectation, camera: CameraView, doubt: float):
+        self.track = track
+        self.expected = expected
+        self.is_place = is_place(track)
+        self.doubt = doubt
+        """Against its being the right track, as a negative log probability."""
+        self._record = record
+        self._camera = camera
+        self._surprise: float | None = None
+
+    @property
+    def out_of_sight(self) -> float:
+        """See ``out_of_sight``."""
+        if self._surprise is None:
+            self._surprise = out_of_sight(self._record, self.track, self._camera)
+        return self._surprise
+
+
+def sights_of(record: EntityRecord, camera: CameraView, typical: tuple[float, float] | None) -> list[Sight]:
+    """Those tracks of an entity that do not lie behind a camera; ``typical`` is what ``typical_height`` says."""
+    sights = []
     place = record.place
     for track, doubt in ((place.track, 0.0), (place.challenger, 0.0), (place.fallback, FALLBACK_DOUBT)):
         if track is None:
             continue
         if typical is not None:
             track = tracking.with_height(track, typical)
-        value = box_density(track, bearing)
+        view = project(track, camera, track.mean)
+        if view is not None:
+            sights.append(Sight(record, track, expectation(track, view), camera, doubt))
+    return sights
+
+
+def geometry(sights: Iterable[Sight], bearing: Bearing) -> float:
+    """Log density of a box given that it shows the entity of these sights, by direction and apparent height."""
+    best = IMPOSSIBLE
+    for sight in sights:
+        value = box_density(sight, bearing)
         if value > UNLIKELY:
-            value -= out_of_sight(record, track, bearing.camera) + doubt
-            best = max(best, value + PLACED if is_place(track) else value)
+            value -= sight.out_of_sight + sight.doubt
+            best = max(best, value + PLACED if sight.is_place else value)
     return best
 
 
-def box_density(track: Track, bearing: Bearing) -> float:
+def box_density(sight: Sight, bearing: Bearing) -> float:
     """Log density of a box given a track, relative to the density of log heights of any new thing.
 
     Some boxes are taken to be of a partly hidden thing, whose middle is not the thing's.
     """
-    prediction = tracking.predict(track, bearing)
-    if prediction is None:
+    seen = tracking.completed(sight.track, bearing)
+    prediction = sight.expected.against(seen)
+    height, down = prediction.residual_size, prediction.residual_y
+    if height * height > FAR * prediction.variance_size or down * down > FAR * prediction.variance_y:
         return IMPOSSIBLE
     hidden = bearing.width * PARTLY_HIDDEN
     # Where the thing's shape is known, a hidden part shows in the box's width, and the track has allowed for it.
-    rate = PARTLY_HIDDEN_RATE_KNOWN if track.whole_boxes else PARTLY_HIDDEN_RATE
-    value = max(
-        prediction.log_density(0.0) + math.log(1 - rate),
-        prediction.log_density(hidden * hidden) + math.log(rate),
-    )
+    whole, partly = LOG_RATES_KNOWN if sight.track.whole_boxes else LOG_RATES
+    value = max(prediction.log_density(0.0) + whole, prediction.log_density(hidden * hidden) + partly)
     value -= 0.5 * prediction.residual_size**2 / prediction.variance_size
-    if not tracking.completed(track, bearing).cut_y:
+    if not seen.cut_y:
         value += math.log(LOG_HEIGHT_SPREAD) - 0.5 * math.log(prediction.variance_size)
     return value
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
 from vlkng_ros.memory.association.base import EntityRecord, View
 from vlkng_ros.memory.labels import normal_form
-from vlkng_ros.types import EntityKind, Keyframe, Observation
+from vlkng_ros.types import EntityKind, Keyframe, Observation, Vec3
 
-
-class _Known(NamedTuple):
-    distance_m: float
-    order: int
-    record: EntityRecord
+_Known = tuple[float, int, EntityRecord]
+"""Distance in metres, order of creation, and the entity."""
 
 
 class ProximityAssociator:
@@ -37,35 +33,30 @@ class ProximityAssociator:
     ) -> Sequence[EntityRecord | None]:
         """For each observation the entity it refreshes, or None for one to create."""
         decided: list[EntityRecord | None] = [None] * len(observations)
-        free = self._known_nearby(keyframe, view)
-        if not free:
-            return decided
-        similarity = {
-            label: {known: view.label_similarity(label, known) for known in free}
-            for label in {observation.detection.label for observation in observations}
-        }
+        here = keyframe.base_pose.position_m
+        called: dict[str, list[tuple[int, EntityRecord]]] = {}
+        for order, record in enumerate(view.near(here, self.distance_m, keyframe.map_id)):
+            called.setdefault(record.label, []).append((order, record))
+        alike: dict[str, dict[str, float]] = {}
+        for label in {observation.detection.label for observation in observations}:
+            similar = view.similarities(label)
+            alike[label] = {known: similar[known] for known in called if similar[known] > self.cosine}
+        free = {known: self._nearest_first(called[known], here) for known in set().union(*alike.values())}
         for exact in (True, False):
             for index, observation in enumerate(observations):
                 if decided[index] is not None:
                     continue
                 label = observation.detection.label
-                alike = {known: score for known, score in similarity[label].items() if score > self.cosine}
+                likes = alike[label]
                 if exact:
-                    alike = {known: s for known, s in alike.items() if normal_form(known) == normal_form(label)}
-                decided[index] = _take_nearest(free, alike, observation.detection.kind)
+                    likes = {known: s for known, s in likes.items() if normal_form(known) == normal_form(label)}
+                decided[index] = _take_nearest(free, likes, observation.detection.kind)
         return decided
 
-    def _known_nearby(self, keyframe: Keyframe, view: View) -> dict[str, list[_Known]]:
-        """Entities last seen from within ``distance_m`` of the robot, by label, the nearest first."""
-        here = keyframe.base_pose.position_m
-        nearby: dict[str, list[_Known]] = {}
-        for order, record in enumerate(view.near(here, self.distance_m, keyframe.map_id)):
-            distance = math.dist(record.seen_from_m, here)
-            if distance <= self.distance_m:
-                nearby.setdefault(record.label, []).append(_Known(distance, order, record))
-        for known in nearby.values():
-            known.sort(key=lambda item: item[:2])
-        return nearby
+    def _nearest_first(self, known: Iterable[tuple[int, EntityRecord]], here: Vec3) -> list[_Known]:
+        """Those last seen from within ``distance_m`` of the robot."""
+        away = [(math.dist(record.seen_from_m, here), order, record) for order, record in known]
+        return sorted(item for item in away if item[0] <= self.distance_m)
 
 
 def _take_nearest(free: dict[str, list[_Known]], alike: dict[str, float], kind: EntityKind) -> EntityRecord | None:
@@ -73,13 +64,13 @@ def _take_nearest(free: dict[str, list[_Known]], alike: dict[str, float], kind: 
     best: tuple[float, float, int] | None = None
     chosen: tuple[str, _Known] | None = None
     for label, score in alike.items():
-        known = next((item for item in free[label] if item.record.kind is kind), None)
+        known = next((item for item in free[label] if item[2].kind is kind), None)
         if known is None:
             continue
-        rank = (known.distance_m, -score, known.order)
+        rank = (known[0], -score, known[1])
         if best is None or rank < best:
             best, chosen = rank, (label, known)
     if chosen is None:
         return None
     free[chosen[0]].remove(chosen[1])
-    return chosen[1].record
+    return chosen[1][2]

@@ -205,11 +205,11 @@ class StoaAssociator:
         return replied
 
     def _candidates(self, keyframe: Keyframe, things: Mapping[str, LocalThing], view: View) -> list[EntityRecord]:
-        labels = {thing.label for thing in things.values()}
+        similarities = [view.similarities(label) for label in {thing.label for thing in things.values()}]
         near = [
             record
             for record in self._near(keyframe, view)
-            if any(view.label_similarity(label, record.label) > LIKE_LABEL for label in labels)
+            if any(similar[record.label] > LIKE_LABEL for similar in similarities)
         ]
         here = keyframe.base_pose.position_m
         return sorted(near, key=lambda record: math.dist(record.seen_from_m, here))[:MAX_CANDIDATES]
@@ -260,7 +260,7 @@ def checked(
         record = known.get(entity_id) if entity_id is not None else None
         if record is None or record.kind is not thing.kind:
             continue
-        if view.label_similarity(thing.label, record.label) <= LIKE_LABEL:
+        if view.similarities(thing.label)[record.label] <= LIKE_LABEL:
             continue
         rivals = (things[other] for other, taken in accepted.items() if taken == entity_id)
         if any(rival.keyframe_ids & thing.keyframe_ids for rival in rivals):

@@ -54,7 +54,7 @@ class TextMergeAssociator:
                 continue
             if least < _EQUAL and self._clip(record.last_keyframe_id) == self._clip(keyframe.keyframe_id):
                 continue
-            similarity = view.label_similarity(detection.label, record.label)
+            similarity = view.similarities(detection.label)[record.label]
             if best is None or similarity > best[0]:
                 best = (similarity, record)
         return None if best is None else best[1]

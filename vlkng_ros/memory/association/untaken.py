@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from vlkng_ros.memory.association.base import EntityRecord, View
@@ -20,10 +20,17 @@ class Untaken:
         """See ``View``."""
         return (r for r in self._view.near(position_m, radius_m, map_id) if r.entity_id not in self._taken)
 
+    def alike_near(
+        self, label: str, cosine: float, position_m: Vec3, radius_m: float, map_id: str
+    ) -> Iterable[EntityRecord]:
+        """See ``View``."""
+        found = self._view.alike_near(label, cosine, position_m, radius_m, map_id)
+        return (r for r in found if r.entity_id not in self._taken)
+
     def alike(self, label: str, cosine: float) -> Iterable[EntityRecord]:
         """See ``View``."""
         return (r for r in self._view.alike(label, cosine) if r.entity_id not in self._taken)
 
-    def label_similarity(self, a: str, b: str) -> float:
+    def similarities(self, label: str) -> Mapping[str, float]:
         """See ``View``."""
-        return self._view.label_similarity(a, b)
+        return self._view.similarities(label)
