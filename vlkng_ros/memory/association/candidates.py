@@ -30,17 +30,29 @@ FAMILIAR = 0.3
 """What a tenfold number of sightings counts in favour of an entity, in units of log 10."""
 
 
-class _Called(NamedTuple):
-    """What is about that may be what a label names."""
+class _Candidate(NamedTuple):
+    """An entity that a label may name."""
 
-    similar: list[tuple[int, float]]
-    """Places among the records, and the similarity of their labels."""
+    place: int
+    """Among the records."""
+    record: EntityRecord
+    similarity: float
+    sights: list[Sight]
+    """Where the camera would see it, were it as tall as what is called so."""
+    cost: float
+    """Of its being called otherwise."""
+    familiar: float
+    """In favour of what was seen often."""
+
+
+class _Called(NamedTuple):
+    """What is about that a label may name."""
+
+    candidates: list[_Candidate]
     alike: list[EntityRecord]
-    """Those of them that are called alike."""
+    """Those that are called alike."""
     novelty: float
     """Log density of things never seen before."""
-    typical: tuple[float, float] | None
-    """See ``typical_height``."""
 
 
 class Candidates:
@@ -64,8 +76,8 @@ class Candidates:
         self._places: dict[str, list[int]] = {}
         for place, record in enumerate(records):
             self._places.setdefault(record.label, []).append(place)
-        self._called_: dict[str, _Called] = {}
-        self._sights: dict[tuple[int, tuple[float, float] | None], list[Sight]] = {}
+        self._names: dict[str, _Called] = {}
+        self._sights: dict[int, list[Sight]] = {}
 
     def alike(self, label: str) -> Sequence[EntityRecord]:
         """Those that are called alike."""
@@ -76,41 +88,53 @@ class Candidates:
         detection = observation.detection
         called = self._called(detection.label)
         scores = [IMPOSSIBLE] * len(self._records)
-        for place, similarity in called.similar:
-            record = self._records[place]
+        for place, record, similarity, sights, cost, familiar in called.candidates:
             if detection.kind is not record.kind:
                 continue
-            if record.place.track is None:
+            if not sights:
                 scores[place] = self._nearby(record, similarity)
                 continue
-            score = geometry(self._seen(place, called.typical), bearing)
-            if score <= IMPOSSIBLE:
-                continue
-            score -= called.novelty
-            score -= UNLIKE_COST * max(self._cosine - similarity, 0.0) / max(self._cosine - LIKE_LABEL, 0.01)
-            score += FAMILIAR * math.log(min(record.observation_count, 20))
-            scores[place] = score + appearance(detection.embedding, record.appearance)
+            score = geometry(sights, bearing)
+            if score > IMPOSSIBLE:
+                score -= called.novelty
+                score -= cost
+                score += familiar
+                scores[place] = score + appearance(detection.embedding, record.appearance)
         return scores
 
     def _called(self, label: str) -> _Called:
-        found = self._called_.get(label)
+        found = self._names.get(label)
         if found is None:
-            likeness = self._view.similarities(label)
-            similar, alike = [], []
-            for known, places in self._places.items():
-                similarity = likeness[known]
-                if similarity > LIKE_LABEL:
-                    similar += [(place, similarity) for place in places]
-                if similarity > self._cosine:
-                    alike += [self._records[place] for place in places]
-            novelty = math.log(new_density(len(alike)))
-            found = self._called_[label] = _Called(similar, alike, novelty, typical_height(alike))
+            found = self._names[label] = self._look_up(label)
         return found
 
-    def _seen(self, place: int, typical: tuple[float, float] | None) -> list[Sight]:
-        found = self._sights.get((place, typical))
+    def _look_up(self, label: str) -> _Called:
+        likeness = self._view.similarities(label)
+        similar = [(known, likeness[known]) for known in self._places if likeness[known] > LIKE_LABEL]
+        alike = [
+            self._records[place]
+            for known, similarity in similar
+            if similarity > self._cosine
+            for place in self._places[known]
+        ]
+        typical = typical_height(alike)
+        candidates = []
+        for known, similarity in similar:
+            cost = UNLIKE_COST * max(self._cosine - similarity, 0.0) / max(self._cosine - LIKE_LABEL, 0.01)
+            for place in self._places[known]:
+                record, sights = self._records[place], self._seen(place)
+                if sights:
+                    sights = [sight.supposing(typical) for sight in sights]
+                    if all(sight.expected is None for sight in sights):
+                        continue
+                familiar = FAMILIAR * math.log(min(record.observation_count, 20))
+                candidates.append(_Candidate(place, record, similarity, sights, cost, familiar))
+        return _Called(candidates, alike, math.log(new_density(len(alike))))
+
+    def _seen(self, place: int) -> list[Sight]:
+        found = self._sights.get(place)
         if found is None:
-            found = self._sights[place, typical] = sights_of(self._records[place], self._camera, typical)
+            found = self._sights[place] = sights_of(self._records[place], self._camera)
         return found
 
     def _nearby(self, record: EntityRecord, similarity: float) -> float:

@@ -11,7 +11,7 @@ from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.association.base import EntityRecord
 from vlkng_ros.memory.bearing import Bearing, CameraView
 from vlkng_ros.memory.position import is_place
-from vlkng_ros.memory.projection import Expectation, Track, expectation, project
+from vlkng_ros.memory.projection import Track, expectation, project
 from vlkng_ros.types import FloatArray
 
 IMPOSSIBLE = -1e6
@@ -46,39 +46,38 @@ APPEARANCE_MIDDLE, APPEARANCE_SLOPE, APPEARANCE_BOUND = 0.7, 10.0, 3.0
 class Sight:
     """A track of an entity as a camera would see it: made once a keyframe, however many boxes are compared with it."""
 
-    __slots__ = ("_camera", "_record", "_surprise", "doubt", "expected", "is_place", "track")
+    __slots__ = ("_camera", "_out_of_sight", "_record", "doubt", "expected", "is_place", "track")
 
-    def __init__(self, record: EntityRecord, track: Track, expected: Expectation, camera: CameraView, doubt: float):
+    def __init__(self, record: EntityRecord, track: Track, camera: CameraView, doubt: float) -> None:
         self.track = track
-        self.expected = expected
-        self.is_place = is_place(track)
+        view = project(track, camera, track.mean)
+        self.expected = None if view is None else expectation(track, view)
+        """None behind the camera."""
+        self.is_place = view is not None and is_place(track)
         self.doubt = doubt
         """Against its being the right track, as a negative log probability."""
         self._record = record
         self._camera = camera
-        self._surprise: float | None = None
+        self._out_of_sight: float | None = None
+
+    def supposing(self, typical: tuple[float, float] | None) -> Sight:
+        """The same of a thing that is as tall as is ``typical_height``."""
+        track = self.track if typical is None else tracking.with_height(self.track, typical)
+        return self if track is self.track else Sight(self._record, track, self._camera, self.doubt)
 
     @property
     def out_of_sight(self) -> float:
-        """See ``out_of_sight``."""
-        if self._surprise is None:
-            self._surprise = out_of_sight(self._record, self.track, self._camera)
-        return self._surprise
+        """See the function."""
+        if self._out_of_sight is None:
+            self._out_of_sight = out_of_sight(self._record, self.track, self._camera)
+        return self._out_of_sight
 
 
-def sights_of(record: EntityRecord, camera: CameraView, typical: tuple[float, float] | None) -> list[Sight]:
-    """Those tracks of an entity that do not lie behind a camera; ``typical`` is what ``typical_height`` says."""
-    sights = []
+def sights_of(record: EntityRecord, camera: CameraView) -> list[Sight]:
+    """One for each track of an entity, also of those that lie behind the camera."""
     place = record.place
-    for track, doubt in ((place.track, 0.0), (place.challenger, 0.0), (place.fallback, FALLBACK_DOUBT)):
-        if track is None:
-            continue
-        if typical is not None:
-            track = tracking.with_height(track, typical)
-        view = project(track, camera, track.mean)
-        if view is not None:
-            sights.append(Sight(record, track, expectation(track, view), camera, doubt))
-    return sights
+    tracks = ((place.track, 0.0), (place.challenger, 0.0), (place.fallback, FALLBACK_DOUBT))
+    return [Sight(record, track, camera, doubt) for track, doubt in tracks if track is not None]
 
 
 def geometry(sights: Iterable[Sight], bearing: Bearing) -> float:
@@ -97,6 +96,8 @@ def box_density(sight: Sight, bearing: Bearing) -> float:
 
     Some boxes are taken to be of a partly hidden thing, whose middle is not the thing's.
     """
+    if sight.expected is None:
+        return IMPOSSIBLE
     seen = tracking.completed(sight.track, bearing)
     prediction = sight.expected.against(seen)
     height, down = prediction.residual_size, prediction.residual_y
