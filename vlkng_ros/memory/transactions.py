@@ -17,7 +17,7 @@ from vlkng_ros.errors import InvalidInputError, MemoryFileError, NotInMemoryErro
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.database import BUSY_TIMEOUT_MS, explained
 from vlkng_ros.memory.images import ImageFolder
-from vlkng_ros.memory.keyframe_rows import KeyframeRows
+from vlkng_ros.memory.keyframe_rows import KeyframeRows, Seen
 from vlkng_ros.memory.scene import Scene
 from vlkng_ros.memory.texts import TextStore, Vocabulary
 from vlkng_ros.types import TextEncoder
@@ -120,8 +120,8 @@ class Store:
         for reload in self.on_reset:
             reload()
 
-    def require_undescribed(self, keyframe_id: int) -> int:
-        """Observations never change, so a keyframe is described once; returns its revision.
+    def require_undescribed(self, keyframe_id: int) -> Seen:
+        """Observations never change, so a keyframe is described once; returns it.
 
         Raises:
             NotInMemoryError: there is no such keyframe.
@@ -132,7 +132,7 @@ class Store:
             raise NotInMemoryError(f"keyframe {keyframe_id} is not in this memory; it may have been forgotten")
         if row[0] == 1:
             raise InvalidInputError(f"keyframe {keyframe_id} is described already; observations never change")
-        return int(row[1])
+        return self.keyframes.seen(keyframe_id, row[1])
 
     def keep(self, scenes: Iterable[Scene]) -> None:
         """Hold keyframes that were described just now until ``take``: that saves reading them back."""

@@ -177,14 +177,12 @@ class MemoryWriter:
         for perception in perceptions.values():
             perceiving.check(perception)
         with store.using():
-            revisions = {number: store.require_undescribed(number) for number in perceptions}
+            seen = {number: store.require_undescribed(number) for number in perceptions}
             texts = store.texts.prepare([text for p in perceptions.values() for text in perceiving.texts_of(p)])
             with store.operation() as head:
                 head.text = store.texts.add(texts, head.text, head.encoder)
                 scenes = [
-                    perceiving.store(
-                        store, head, store.keyframes.seen(number, revisions[number]), perception, texts.numbers
-                    )
+                    perceiving.store(store, head, seen[number], perception, texts.numbers)
                     for number, perception in perceptions.items()
                 ]
             store.keep(scenes)
