@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from itertools import islice
 
 from vlkng_ros.cli import arguments
+from vlkng_ros.cli.terminal import show
 from vlkng_ros.errors import InvalidInputError
 from vlkng_ros.moments import counted
+
+MOST_NAMES = 20
 
 
 def add_parser(subparsers: arguments.Parsers) -> None:
@@ -54,4 +58,8 @@ def run(args: argparse.Namespace) -> int:
             f"not there or not readable: {counted(found.lost_keyframes, 'keyframe')}, and what "
             f"{found.lost_descriptions} more show; `vlkng perceive --memory {args.memory}` describes those with images"
         )
+    if found.unplaced:
+        names = ", ".join(f"{label} {count}" for label, count in islice(found.unplaced.items(), MOST_NAMES))
+        more = ", ..." if len(found.unplaced) > MOST_NAMES else ""
+        show(f"not brought over, since it is lost when and where it was seen: {names}{more}")
     return 1 if found.lost_keyframes or found.lost_descriptions or found.shortened else 0

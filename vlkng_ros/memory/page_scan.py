@@ -28,11 +28,14 @@ def page_size(header: bytes) -> int:
 
 
 class PageScan:
-    """The pages of a file."""
+    """The pages of a file. Where its beginning is missing, they are counted from its end."""
 
     def __init__(self, path: Path) -> None:
-        self._data = path.read_bytes()
-        self._size = page_size(self._data[:100]) or DEFAULT_PAGE
+        data = path.read_bytes()
+        known = page_size(data[:100])
+        self._size = known or DEFAULT_PAGE
+        self._data = data if known else data[len(data) % self._size :]
+        self._header = 100 if known else 0
         # No memory is written with bytes kept free at the end of pages: where the header says so, it is broken.
         self._usable = self._size
 
@@ -42,7 +45,7 @@ class PageScan:
         Broken rows and pages are left out.
         """
         for start in range(0, len(self._data) - self._size + 1, self._size):
-            head = start + (100 if start == 0 else 0)
+            head = start + (self._header if start == 0 else 0)
             kind = self._data[head]
             if kind in (TABLE_LEAF, INDEX_LEAF, INDEX_INTERIOR):
                 rows = list(self._rows(start, head, kind))

@@ -34,6 +34,8 @@ _SHAPES = {
 }
 
 _MENDED = (
+    "UPDATE observation SET label = region WHERE label NOT IN (SELECT id FROM text) "
+    "AND region IN (SELECT id FROM text)",
     "INSERT OR IGNORE INTO map SELECT DISTINCT map, 'lost-' || map, 'map' FROM session",
     "INSERT OR IGNORE INTO map SELECT DISTINCT -session, 'lost-session-' || session, 'map' FROM keyframe "
     "WHERE session NOT IN (SELECT id FROM session)",
@@ -49,7 +51,7 @@ _MENDED = (
     ),
 )
 """What rows stand on where that is lost: maps that no other drive is in, and cameras of which nothing is known. What a
-lost string said is not known any more."""
+lost string said is not known any more, but a thing whose name is lost is still what it was described as."""
 
 
 def rebuild(damaged: Path, target: Path) -> int:

@@ -15,7 +15,7 @@ import struct
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,6 +51,8 @@ class Salvaged:
     lost_descriptions: int = 0
     shortened: int = 0
     """Of the descriptions: those with observations or sentences missing."""
+    unplaced: dict[str, int] = field(default_factory=dict)
+    """How often things were seen, by name, of which it is lost when and where; they are not brought over."""
 
 
 def check_salvageable(source: Path) -> None:
@@ -63,7 +65,9 @@ def check_salvageable(source: Path) -> None:
     """
     with _found_in(source) as found:
         if all(found.keyframe(number) is None for number in range(1, found.last_keyframe() + 1)):
-            raise MemoryDamagedError(f"{source}: no keyframe of it can be read, on any page")
+            seen = ", ".join(f"{label} {count}" for label, count in found.unplaced().items())
+            what = f"; it is lost when and where this was seen: {seen}" if seen else ""
+            raise MemoryDamagedError(f"{source}: no keyframe of it can be read, on any page{what}")
 
 
 def salvage(source: Path, writer: MemoryWriter, advance: Callable[[int, int], object] = lambda _, __: None) -> Salvaged:
@@ -101,6 +105,8 @@ def salvage(source: Path, writer: MemoryWriter, advance: Callable[[int, int], ob
         for kind, ids, summary in found.spans():
             if all(number in new_ids for number in ids):
                 writer.add_span(kind, [new_ids[number] for number in ids], summary)
+        if done.lost_keyframes:
+            done.unplaced = found.unplaced()
         return done
 
 
@@ -195,6 +201,17 @@ class _Source:
         except _BROKEN:
             return None
 
+    def unplaced(self) -> dict[str, int]:
+        """How often things were seen in keyframes that are not there, by name, the most frequent first."""
+        query = (
+            "SELECT text.text, COUNT(*) FROM observation o JOIN text ON text.id = o.label "
+            "WHERE o.keyframe NOT IN (SELECT id FROM keyframe) GROUP BY text.text ORDER BY 2 DESC, 1"
+        )
+        try:
+            return dict(self._connection.execute(query))
+        except _BROKEN:
+            return {}
+
     def spans(self) -> dict[int, _StoredSpan]:
         """Stretches with their summaries, by id, up to the first that cannot be read."""
         found = {}
@@ -224,8 +241,8 @@ class _Damaged:
         yield self._sources[0]
         if not self._scanned:
             self._scanned = True
-            if rebuild(self._copy, self._folder / "rebuilt.db"):
-                self._sources.append(self._opened(self._folder / "rebuilt.db"))
+            rebuild(self._copy, self._folder / "rebuilt.db")
+            self._sources.append(self._opened(self._folder / "rebuilt.db"))
         yield from self._sources[1:]
 
     def last_keyframe(self) -> int:
@@ -245,6 +262,10 @@ class _Damaged:
                 return found
             best = best or found
         return best
+
+    def unplaced(self) -> dict[str, int]:
+        """See ``_Source``; of the last, which knows every page."""
+        return list(self._all())[-1].unplaced()
 
     def spans(self) -> list[_StoredSpan]:
         """All that are found, in the order of their ids."""

@@ -16,6 +16,7 @@ from vlkng_ros.cli import main
 from vlkng_ros.errors import MemoryDamagedError, NotAMemoryError
 from vlkng_ros.memory import MemoryReader, MemoryWriter
 from vlkng_ros.memory.association.proximity import ProximityAssociator
+from vlkng_ros.memory.page_scan import PageScan
 from vlkng_ros.memory.salvaging import Salvaged, check_salvageable, salvage
 from vlkng_ros.types import Detection, Perception, PerceptionState, RelationMention
 
@@ -165,6 +166,52 @@ def test_what_is_on_whole_pages_is_found_wherever_the_way_to_it_is_lost(stored, 
         with MemoryReader.open(new) as reader:
             assert [s.summary for s in reader.spans("chunk") if s.span_id] == ["A cup, again and again."]
     check_true(new, whole=found.described > 0 and found.shortened == 0)
+
+
+def without_pages_of(whole: bytes, columns: int, folder: Path, keep: int = 0) -> bytes:
+    """A file whose pages with rows of so many columns are zeros, but for the first few of them."""
+    pages, kept = [whole[start : start + PAGE] for start in range(0, len(whole), PAGE)], 0
+    for number, page in enumerate(pages[1:], start=1):
+        (folder / "page").write_bytes(page)
+        if any(with_ids and len(rows[0]) == columns for with_ids, rows in PageScan(folder / "page").pages()):
+            kept += 1
+            pages[number] = page if kept <= keep else bytes(PAGE)
+    return b"".join(pages)
+
+
+def test_of_what_was_seen_in_lost_keyframes_it_is_said_what_it_was(stored, path, capsys):
+    path.write_bytes(without_pages_of(stored[0], 17, path.parent))
+    with pytest.raises(MemoryDamagedError, match=r"it is lost when and where this was seen: cup 400, table 400$"):
+        check_salvageable(path)
+    path.write_bytes(without_pages_of(stored[0], 17, path.parent, keep=4))
+    new = path.with_name("new.db")
+    assert main(["salvage", str(path), "--memory", str(new), "--text-encoder", "none"]) == 1
+    said = capsys.readouterr().out
+    with MemoryReader.open(new) as reader:
+        lost = 400 - reader.stats().keyframes
+    assert 0 < lost < 400
+    assert f"not brought over, since it is lost when and where it was seen: cup {lost}, table {lost}\n" in said
+
+
+def test_a_thing_whose_name_is_lost_is_what_it_was_described_as(stored, path):
+    path.write_bytes(stored[0])
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA secure_delete = ON")
+    connection.execute("DELETE FROM text WHERE text = 'cup'")
+    connection.commit()
+    connection.close()
+    new = path.with_name("new.db")
+    with MemoryWriter.open(new, encoder=None) as writer:
+        assert salvage(path, writer).observations == 800
+    with MemoryReader.open(new) as reader:
+        assert [o.detection.label for o in reader.observations(7)] == ["a red cup", "table"]
+
+
+def test_a_file_whose_beginning_is_cut_off_anywhere_is_read_from_its_end(stored, path):
+    whole = stored[0]
+    path.write_bytes(whole[len(whole) // 2 // PAGE * PAGE + 1000 :])
+    with MemoryWriter.open(path.with_name("new.db"), encoder=None) as writer:
+        assert salvage(path, writer).keyframes > 200
 
 
 @pytest.mark.parametrize("offset", [0, 16, 18, 20, 68])
