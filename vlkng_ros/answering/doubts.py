@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 
 import numpy as np
 
 from vlkng_ros.answering.draft import Draft
-from vlkng_ros.answering.relating import Thing
-from vlkng_ros.answering.sightings import runs_of
-from vlkng_ros.answering.wording import clock
 from vlkng_ros.memory.words import stem, terms
 from vlkng_ros.retrieval.query import Query
 from vlkng_ros.retrieval.retriever import Retriever, Scene
-from vlkng_ros.types import AnswerKind, EntityState
+from vlkng_ros.types import AnswerKind
 
 PLACES = frozenset(map(stem, ("room", "place", "floor", "area", "building", "corridor", "hallway", "street")))
 """Where a robot always is one of: that none was named does not make their number 0."""
@@ -22,10 +18,15 @@ PLACES = frozenset(map(stem, ("room", "place", "floor", "area", "building", "cor
 
 _BEEN = re.compile(
     r"^(?:have|had|were|are|did|do) (?:you|i|we|the robot) (?:ever |also |already )?"
-    r"(?:been (?:in|to|at|inside)|visit(?:ed)?|in|at|inside|near|enter(?:ed)?"
+    r"(?:been(?: (?:in|to|at|inside))?|visit(?:ed)?|in|at|inside|near|enter(?:ed)?"
     r"|(?:go|gone|come|get|drive|walk)(?: back)? (?:in|to|into|inside))\b"
 )
 """Whether the robot was somewhere."""
+_EACH = re.compile(
+    r"\b(?:in|on|at|near|with|of|inside) (?P<all>(?:every|each|all(?: of)?) (?:the )?[a-z]+)$"
+    r"|^(?:does|do|has|have|is) (?P<all2>(?:every|each) [a-z]+)\b"
+)
+"""Of all of a kind nothing is known: there may be others."""
 _IT = re.compile(r"^(?:is|was) it\b|^(?:are|were) we\b|^(?:am|was) i\b")
 """The weather, the light, and what else no thing is asked for."""
 
@@ -42,6 +43,8 @@ def doubted(query: Query, draft: Draft, retriever: Retriever, scene: Scene) -> D
 
 def _doubt(query: Query, draft: Draft, retriever: Retriever, scene: Scene) -> str:
     """Why a draft is not to be believed; empty where it is."""
+    if query.kind is AnswerKind.BINARY and draft.value and (each := _EACH.search(query.text.lower().rstrip(" ?.!"))):
+        return f"I do not know of {each['all'] or each['all2']}"
     denied = draft.value in (None, 0) and not (draft.reason or draft.also or draft.events or query.negated)
     if query.unclear and (denied or query.kind is AnswerKind.COUNT):
         return f"I do not understand '{query.whole}'"
@@ -69,14 +72,3 @@ def _named(query: Query, retriever: Retriever, scene: Scene) -> str:
     wanted = frozenset(terms(query.target))
     labels = [int(slot) for slot in np.unique(slots)]
     return next((index.texts[slot] for slot in labels if frozenset() < frozenset(index.terms_of[slot]) < wanted), "")
-
-
-def whether_still(draft: Draft, thing: Thing, retriever: Retriever, view: str, scene: Scene) -> Draft:
-    """A yes to "is it still there", with when it was last seen; no where it was gone by then."""
-    until = int(scene.stamps_ns[-1])
-    entities = [retriever.reader.entity(view, entity_id, until) for entity_id in thing.entity_ids]
-    if entities and all(entity.state is EntityState.GONE for entity in entities):
-        return dataclasses.replace(draft, value=False, events=(0,), also="When I looked again, it was gone.")
-    frame = max((last for _, last in runs_of(thing.found.evidence.raw)), default=0)
-    seen_ns = max((entity.last_seen_ns for entity in entities), default=int(scene.stamps_ns[frame]))
-    return dataclasses.replace(draft, also=f"I last saw it at {clock(min(seen_ns, until))}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 
 from vlkng_ros.types import AnswerKind
@@ -30,3 +31,14 @@ class Draft:
     """Whether it was asked if there was none: a yes then has seen nothing."""
     also: str = ""
     """What a person is told after the answer, as sentences."""
+
+
+def shifted(draft: Draft, offset: int) -> Draft:
+    """A draft over a part of a scene as one over the whole."""
+    if not offset:
+        return draft
+    value = draft.value
+    if draft.kind is AnswerKind.POSITION and value is not None:
+        value = int(value) + offset
+    frames = tuple((frame + offset, score) for frame, score in draft.frames)
+    return dataclasses.replace(draft, value=value, frames=frames, events=tuple(f + offset for f in draft.events))

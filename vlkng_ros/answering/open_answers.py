@@ -9,7 +9,14 @@ import numpy as np
 
 from vlkng_ros.answering.confidence import confidence
 from vlkng_ros.answering.draft import Draft
-from vlkng_ros.answering.relating import Relating, sentences_about
+from vlkng_ros.answering.relating import (
+    MOST_AROUND,
+    NEAR_ASKER_M,
+    Relating,
+    Thing,
+    closest,
+    sentences_about,
+)
 from vlkng_ros.answering.sightings import STAY_SHARE
 from vlkng_ros.answering.statements import PEOPLE, beside
 from vlkng_ros.memory.words import terms
@@ -28,7 +35,9 @@ ANYTHING = frozenset(("anything", "something", "thing", "things", "object", "obj
 TOLD = 8
 """Things named in an answer; of more it says how many."""
 NEAR_M = 30.0
-"""How far around the asker things with a place of their own are looked for."""
+"""How far around a thing others with a place of their own are looked for."""
+FARTHEST_FRAMES = 200
+"""Frames, the farthest first, in which it is looked for the farthest thing."""
 PLACES = 8
 """Of a thing that there are many of, around so many, those of the best frames, it is looked for what is near."""
 LOOKED_AT = 10
@@ -38,11 +47,17 @@ NAMED = 0.8
 LABEL_WORDS = 3
 
 
-def of_choices(query: Query, finder: Finder, scene: Scene, asker_m: Vec3 | None, min_confidence: float) -> Draft:
+def of_choices(
+    query: Query, retriever: Retriever, finder: Finder, scene: Scene, asker_m: Vec3 | None, min_confidence: float
+) -> Draft:
     """Which of the alternatives is it: the better supported, or of two that were seen the nearer one."""
     found = []
     if not all(map(terms, query.choices)):  # "on the left or on the right"
         return Draft(query.kind, None, 0.0, reason=f"I do not know which: {' or '.join(query.choices)}")
+    if query.superlative in (Superlative.NEAREST, Superlative.FARTHEST) and query.kind is AnswerKind.TEXT:
+        relating = Relating(retriever, finder, scene, asker_m, min_confidence)
+        if (placed := _nearer(query, relating)) is not None:
+            return placed
     for choice in query.choices:
         asked = dataclasses.replace(
             query, target=f"{choice} {query.target}".strip(), choices=(), kind=AnswerKind.BINARY, definite=False
@@ -69,6 +84,34 @@ def of_choices(query: Query, finder: Finder, scene: Scene, asker_m: Vec3 | None,
     return Draft(query.kind, choice, sure, frames, thing=thing)
 
 
+def _nearer(query: Query, relating: Relating) -> Draft | None:
+    """Which of the alternatives stands nearer to, or farther from, another thing or the asker; None where unknown."""
+    to = query.relation.objects[0] if query.relation is not None else ""
+    other = relating.thing(query, to) if to else None
+    if other is not None and not other.seen:
+        return Draft(query.kind, None, NAMED, thing=to)
+    found: list[tuple[float, Thing, Entity]] = []
+    for choice in query.choices:
+        thing = relating.thing(query, f"{choice} {query.target}".strip())
+        if not thing.seen:
+            return None
+        if other is not None and (pair := closest(thing, other)) is not None:
+            found.append((pair[0], thing, pair[1]))
+        elif other is None and (known := relating.away(thing)):
+            found.append((known[0][0], thing, known[0][1]))
+    if len(found) < len(query.choices):
+        if other is None:
+            return None
+        reason = f"I do not know how far {' and '.join(query.choices)} are from {to}"
+        return Draft(query.kind, None, 0.0, other.frames, reason=reason)
+    found.sort(key=lambda entry: entry[0], reverse=query.superlative is Superlative.FARTHEST)
+    also = "; ".join(f"{thing.phrase}: {away:.1f} m" for away, thing, _ in found)
+    frame = relating.frame_of(found[0][2])
+    frames = ((frame, 1.0),) if frame is not None else found[0][1].frames
+    also = f"{also[0].upper()}{also[1:]}."
+    return Draft(query.kind, found[0][1].phrase, min(t.sure for _, t, _ in found), frames, thing="", also=also)
+
+
 def of_anything(
     query: Query, retriever: Retriever, finder: Finder, scene: Scene, asker_m: Vec3 | None, min_confidence: float
 ) -> Draft:
@@ -76,8 +119,9 @@ def of_anything(
     if query.relation is not None:
         return _beside(query, query.relation, retriever, finder, scene, asker_m, min_confidence)
     by_distance = query.superlative in (Superlative.NEAREST, Superlative.FARTHEST)
-    if query.superlative is Superlative.NEAREST and asker_m is not None and finder.in_view:
-        placed = _placed_near(retriever, finder.in_view, scene, asker_m)
+    if by_distance and asker_m is not None and finder.in_view:
+        relating = Relating(retriever, finder, scene, asker_m, min_confidence)
+        placed = _nearest(query, relating) if query.superlative is Superlative.NEAREST else _farthest(query, relating)
         if placed is not None:
             return placed
     order = np.arange(len(scene))
@@ -89,20 +133,34 @@ def of_anything(
     if query.superlative in (Superlative.LAST, Superlative.FARTHEST):
         order = order[::-1]
     if query.people:
-        names = asked_for(query, common_labels(retriever, scene))
-        return _told(query, names, tuple(order.tolist()[:1])) if names else Draft(query.kind, None, 0.0, thing="anyone")
+        return _people(query, retriever, scene, order.tolist())
     if query.ordinal > 1 and query.superlative is None:
         named = list(first_seen(retriever, scene).items())[query.ordinal - 1 : query.ordinal]
         return _told(query, [name for name, _ in named], tuple(frame for _, frame in named))
     if query.superlative is None:
         names = labels_of(retriever, scene, int(order[0])) if len(order) == 1 else common_labels(retriever, scene)
         names = [name for name in names if not any(set(terms(x)) <= set(terms(name)) for x in query.excluded)]
-        return _told(query, names, tuple(order.tolist()[:1]))
+        told = _told(query, names, tuple(order.tolist()[:1]))
+        return told if names else dataclasses.replace(told, reason="I have no name for what was in view then")
     for frame in order.tolist():
         names = labels_of(retriever, scene, frame)
         if names:
-            return _told(query, names, (frame,))
+            told = _told(query, names, (frame,))
+            also = "I go by where I saw it from; where it stands I do not know." if by_distance else ""
+            return dataclasses.replace(told, also=also)
     return Draft(query.kind, None, 0.0)
+
+
+def _people(query: Query, retriever: Retriever, scene: Scene, order: list[int]) -> Draft:
+    """Who was seen; where it is asked who was first, last or nearest, whoever a frame in that order shows."""
+    names = asked_for(query, common_labels(retriever, scene))
+    if not names:
+        return Draft(query.kind, None, 0.0, thing="anyone")
+    shown = {name: frame for name, frame in first_seen(retriever, scene).items() if name in names}
+    for frame in order if query.superlative is not None else ():
+        if here := asked_for(query, labels_of(retriever, scene, frame, captions=not shown)):
+            return _told(query, here, (frame,))
+    return _told(query, names, tuple(sorted(set(shown.values()))[:1]) or tuple(order[:1]))
 
 
 def is_anything(
@@ -153,7 +211,8 @@ def _beside(
         stored = StoredRelations(retriever.reader, finder.in_view)
         as_of_ns = int(scene.stamps_ns[-1])
         frames_of_edges = best if query.superlative is not Superlative.FARTHEST else []
-        for exact, frame in itertools.product((True, False), frames_of_edges):
+        sorts = (True,) if relation.predicate == "between" else (True, False)
+        for exact, frame in itertools.product(sorts, frames_of_edges):
             related = stored.beside(relation, int(scene.keyframe_ids[frame]), as_of_ns, exact=exact)
             if related := asked_for(query, related):
                 return _told(query, related, (frame,), sure=NAMED)
@@ -216,7 +275,7 @@ def _placed_beside(
     known = around or within(NEAR_M)
     if one:
         around = around[:1] if query.superlative is Superlative.NEAREST else around[-1:]
-    frame = _last_frame(retriever, view, around[0][1], scene) if around else None
+    frame = relating.frame_of(around[0][1]) if around else None
     if frame is not None:
         told = _told(query, list(dict.fromkeys(entity.label for _, entity in around)), (frame,), sure=NAMED)
         away = max(away for away, _ in around)
@@ -226,24 +285,48 @@ def _placed_beside(
     return Draft(query.kind, None, 0.0, also=also)
 
 
-def _placed_near(retriever: Retriever, view: str, scene: Scene, asker_m: Vec3) -> Draft | None:
-    """The thing whose own place is nearest; None where none has one."""
-    as_of_ns = int(scene.stamps_ns[-1])
-    for entity in retriever.reader.near(view, asker_m, NEAR_M, as_of_ns, limit=LOOKED_AT):
-        if entity.position.source is PositionSource.ROBOT:
-            continue
-        frame = _last_frame(retriever, view, entity, scene)
+def _nearest(query: Query, relating: Relating) -> Draft | None:
+    """The thing whose own place is nearest to the asker; None where none has one."""
+    if relating.asker_m is None:
+        return None
+    around = relating.retriever.reader.near(
+        relating.view, relating.asker_m, NEAR_ASKER_M, relating.as_of_ns, limit=MOST_AROUND
+    )
+    return _at_place(
+        query, relating, [entity for entity in around if entity.position.source is not PositionSource.ROBOT]
+    )
+
+
+def _farthest(query: Query, relating: Relating) -> Draft | None:
+    """The thing whose own place is farthest from the asker, of those seen from the farthest frames; None for none."""
+    scene, reader = relating.scene, relating.retriever.reader
+    asker_m = np.asarray(relating.asker_m)
+    away_m = np.linalg.norm(scene.positions_m[:, :2].astype(np.float64) - asker_m[:2], axis=1)
+    here = relating.viewed_from(len(scene) - 1)
+    known: dict[str, Entity] = {}
+    best_m = 0.0
+    for frame in np.argsort(-away_m, kind="stable").tolist()[:FARTHEST_FRAMES]:
+        if known and away_m[frame] + NEAR_ASKER_M < best_m:
+            break
+        for name in relating.retriever.reader.entities_in(relating.view, int(scene.keyframe_ids[frame])).values():
+            if name in known:
+                continue
+            entity = known[name] = reader.entity(relating.view, name, relating.as_of_ns)
+            if entity.position.source is not PositionSource.ROBOT:
+                best_m = max(best_m, relating.from_asker_m(entity))
+    placed = [e for e in known.values() if e.position.source is not PositionSource.ROBOT]
+    placed = [e for e in placed if here is not None and e.position.map_id == here[1]]
+    return _at_place(query, relating, sorted(placed, key=relating.from_asker_m, reverse=True))
+
+
+def _at_place(query: Query, relating: Relating, entities: list[Entity]) -> Draft | None:
+    """The first of some things that the scene shows and that are asked for."""
+    for entity in entities:
+        frame = relating.frame_of(entity) if asked_for(query, [entity.label]) else None
         if frame is not None:
-            return Draft(AnswerKind.TEXT, entity.label, NAMED, ((frame, 1.0),), thing=entity.label)
-    return None
-
-
-def _last_frame(retriever: Retriever, view: str, entity: Entity, scene: Scene) -> int | None:
-    since, until = int(scene.stamps_ns[0]), int(scene.stamps_ns[-1])
-    for sighting in retriever.reader.sightings(view, entity.entity_id, since, until, limit=1):
-        at = np.flatnonzero(scene.keyframe_ids == sighting.keyframe_id)
-        if len(at):
-            return int(at[0])
+            value = frame if query.kind is AnswerKind.POSITION else entity.label
+            also = f"It is {relating.from_asker_m(entity):.1f} m away."
+            return Draft(query.kind, value, NAMED, ((frame, 1.0),), thing=entity.label, also=also)
     return None
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from vlkng_ros.answering.confidence import absence, confidence
-from vlkng_ros.answering.draft import Draft
+from vlkng_ros.answering.confidence import confidence
 from vlkng_ros.errors import NotInMemoryError
 from vlkng_ros.memory.words import terms
 from vlkng_ros.retrieval.channels import RELATED_FRAMES, StoredRelations, type_terms
@@ -23,11 +23,14 @@ from vlkng_ros.retrieval.ranking import RELATION_REACH_M, scale_of
 from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
 from vlkng_ros.types import AnswerKind, Entity, Float64Array, PositionSource, Vec3
 
-BY_DISTANCE = frozenset(("near", "between"))
+BY_DISTANCE = frozenset(("near", "between", "far from"))
 """Relations that places tell; of the others only an edge or a caption does."""
-NEXT_TO = frozenset(("next to", "beside", "besides", "adjacent to", "alongside"))
+NEXT_TO = frozenset(("next to", "beside", "besides", "adjacent to", "alongside", "right by"))
 NEXT_TO_M = 2.0
 """What is next to a thing is not as far from it as what is near, whatever the scale of a recording."""
+AROUND = frozenset(("around", "in the vicinity of"))
+AROUND_SCALE = 2.0
+"""And what is around it may be twice as far."""
 SIDES = {
     "left of": re.compile(r"\bleft\b"),
     "right of": re.compile(r"\bright\b"),
@@ -40,6 +43,10 @@ SIDES = {
 ALSO_SAID = {"above": ("above", "over", "on"), "over": ("over", "above", "on")}
 """Edges that say what is asked; what is on a thing is above it."""
 SYMMETRIC = frozenset(("near", "between", "opposite", "against"))
+NEAR_ASKER_M = 30.0
+"""How far around the asker things with a place of their own are looked for."""
+MOST_AROUND = 200
+SAME_SPOT_M = 0.1
 CLEAR = 0.5
 """Share of the best evidence for a thing from which a frame was taken near it."""
 _PRONOUN = re.compile(r"^(?:it|them|him|her|me|us|you|there|this|that|these|those|each other)$")
@@ -86,81 +93,97 @@ class Relating:
     def __init__(
         self, retriever: Retriever, finder: Finder, scene: Scene, asker_m: Vec3 | None, min_confidence: float
     ) -> None:
-        self._retriever = retriever
-        self._finder = finder
-        self._scene = scene
-        self._asker_m = asker_m
+        self.retriever = retriever
+        self.finder = finder
+        self.view = finder.in_view
+        self.scene = scene
+        self.asker_m = asker_m
         self._min_confidence = min_confidence
-        self._as_of_ns = int(scene.stamps_ns[-1])
+        self.as_of_ns = int(scene.stamps_ns[-1])
 
     @property
     def reach_m(self) -> float:
         """How far apart things are that are near each other: what the ranking of places goes by, too."""
-        return RELATION_REACH_M * scale_of(self._scene.positions_m)
+        return RELATION_REACH_M * scale_of(self.scene.positions_m)
 
     def reach_of(self, relation: Relation) -> float:
-        """How far apart things may be that stand so."""
-        return min(self.reach_m, NEXT_TO_M) if relation.said in NEXT_TO else self.reach_m
+        """How far apart things may be that stand so: next to a thing is nearer than near it, and around it farther."""
+        if relation.said in NEXT_TO:
+            return min(self.reach_m, NEXT_TO_M)
+        return self.reach_m * (AROUND_SCALE if relation.said in AROUND else 1.0)
 
     def thing(self, query: Query, phrase: str) -> Thing:
         """What the memory holds of a phrase."""
         asked = dataclasses.replace(
             query, target=phrase, whole=phrase, relation=None, kind=AnswerKind.POSITION, open=False, parts=()
         )
-        found = self._finder.find(asked, self._scene, self._asker_m)
+        found = self.finder.find(asked, self.scene, self.asker_m)
         sure = confidence(found.support, found.needed)
         seen = sure >= self._min_confidence and bool(len(found.peaks.frames))
-        ids = tuple(dict.fromkeys(self._ids(phrase, found))) if seen and self._finder.in_view else ()
+        ids = tuple(dict.fromkeys(self._ids(phrase, found))) if seen and self.view else ()
         return Thing(phrase, sure, seen, found, ids, tuple(self._located(ids)))
 
     def _ids(self, phrase: str, found: Found) -> Iterator[str]:
-        names = [frozenset(terms(wording.text)) for wording in wordings(phrase)]
+        names = _names(phrase)
         for frame in found.total.best(RELATED_FRAMES):
-            shown = self._retriever.reader.entities_in(self._finder.in_view, int(self._scene.keyframe_ids[frame]))
+            shown = self.retriever.reader.entities_in(self.view, int(self.scene.keyframe_ids[frame]))
             for entity_id in shown.values():
-                label = type_terms(entity_id)
-                if any(name and (name <= label or label <= name) for name in names):
+                if _is_called(entity_id, names):
                     yield entity_id
 
     def _located(self, ids: tuple[str, ...]) -> Iterator[Entity]:
         for entity_id in ids:
             try:
-                entity = self._retriever.reader.entity(self._finder.in_view, entity_id, self._as_of_ns)
+                entity = self.retriever.reader.entity(self.view, entity_id, self.as_of_ns)
             except NotInMemoryError:
                 continue
             if entity.position.source is not PositionSource.ROBOT:
                 yield entity
 
-    # ------------------------------------------------------------------------------------------ distances
+    # ------------------------------------------------------------------------------------------ places
 
-    def distance(self, query: Query) -> Draft:
-        """How far the target is from the other thing: of their own places, else of where they were seen from."""
-        one, other = self.thing(query, query.target), self.thing(query, query.apart_from)
-        for thing in (one, other):
-            if not thing.seen:
-                sure = absence(thing.sure, len(self._scene))
-                return Draft(query.kind, None, sure, thing.frames, thing=thing.phrase)
-        sure, frames = min(one.sure, other.sure), (one.frames[0], other.frames[0])
-        pair = closest(one, other)
-        if pair is not None:
-            text = f"{pair[0]:.1f} m apart"
-            return Draft(query.kind, text, sure, frames, thing=f"{one.phrase} and {other.phrase}")
-        first, second = self._viewed(one), self._viewed(other)
-        if first is None or second is None or first[1] != second[1] or set(one.entity_ids) & set(other.entity_ids):
-            reason = f"I do not know how far {one.phrase} is from {other.phrase}"
-            return Draft(query.kind, None, 0.0, frames, reason=reason)
-        apart = float(np.hypot(*(first[0] - second[0])[:2]))
-        text = f"{apart:.1f} m between where I saw {one.phrase} and {other.phrase} from; where they stand I do not know"
-        return Draft(query.kind, text, sure, frames, thing=f"{one.phrase} and {other.phrase}")
+    def away(self, thing: Thing) -> list[tuple[float, Entity]]:
+        """How far the thing's entities are from the asker over the floor, nearest first, in the newest frame's map.
 
-    def _viewed(self, thing: Thing) -> tuple[Float64Array, str] | None:
+        Of many those of its best frames, and those around the asker.
+        """
+        here = self.viewed_from(len(self.scene) - 1)
+        if self.asker_m is None or here is None or not thing.seen or not self.view:
+            return []
+        names = _names(thing.phrase)
+        around = self.retriever.reader.near(
+            self.view, self.asker_m, NEAR_ASKER_M, self.as_of_ns, map_id=here[1], limit=MOST_AROUND
+        )
+        named = [e for e in around if e.position.source is not PositionSource.ROBOT and _is_called(e.entity_id, names)]
+        entities = {entity.entity_id: entity for entity in (*thing.located, *named)}
+        found = [(self.from_asker_m(e), e) for e in entities.values() if e.position.map_id == here[1]]
+        return sorted(found, key=lambda entry: entry[0])
+
+    def from_asker_m(self, entity: Entity) -> float:
+        """How far an entity is from the asker over the floor."""
+        asker_m = self.asker_m if self.asker_m is not None else (0.0, 0.0, 0.0)
+        return math.dist(entity.position.mean_m[:2], asker_m[:2])
+
+    def viewed(self, thing: Thing) -> tuple[Float64Array, str] | None:
         """Where the robot stood when it saw a thing best, and in which map."""
-        frame = thing.frames[0][0]
+        return self.viewed_from(thing.frames[0][0])
+
+    def viewed_from(self, frame: int) -> tuple[Float64Array, str] | None:
+        """Where the robot stood at a frame, and in which map."""
         try:
-            keyframe = self._retriever.reader.keyframe(int(self._scene.keyframe_ids[frame]))
+            keyframe = self.retriever.reader.keyframe(int(self.scene.keyframe_ids[frame]))
         except NotInMemoryError:
             return None
-        return self._scene.positions_m[frame].astype(np.float64), keyframe.map_id
+        return self.scene.positions_m[frame].astype(np.float64), keyframe.map_id
+
+    def frame_of(self, entity: Entity) -> int | None:
+        """The last frame of the scene that shows an entity."""
+        since = int(self.scene.stamps_ns[0])
+        for sighting in self.retriever.reader.sightings(self.view, entity.entity_id, since, self.as_of_ns, limit=1):
+            at = np.flatnonzero(self.scene.keyframe_ids == sighting.keyframe_id)
+            if len(at):
+                return int(at[0])
+        return None
 
     # ------------------------------------------------------------------------------------------ relations
 
@@ -195,15 +218,15 @@ class Relating:
 
     def _stored(self, query: Query, relation: Relation, target: Thing) -> Judgement | None:
         """What edges say, where any says so or the reverse."""
-        if not self._finder.in_view:
+        if not self.view:
             return None
-        frames = [int(self._scene.keyframe_ids[f]) for f in target.found.total.best(RELATED_FRAMES)]
-        edges = StoredRelations(self._retriever.reader, self._finder.in_view)
+        frames = [int(self.scene.keyframe_ids[f]) for f in target.found.total.best(RELATED_FRAMES)]
+        edges = StoredRelations(self.retriever.reader, self.view)
 
         def said(of: str, predicate: str, objects: tuple[str, ...]) -> bool:
             for name in ALSO_SAID.get(predicate, (predicate,)):
                 asked = dataclasses.replace(query, target=of, relation=Relation(name, objects))
-                shown = edges.shown(asked, [w.text for w in wordings(of)], frames, self._as_of_ns)
+                shown = edges.shown(asked, [w.text for w in wordings(of)], frames, self.as_of_ns)
                 if any(count >= len(objects) for count in shown.values()):
                     return True
             return False
@@ -224,7 +247,7 @@ class Relating:
         others = [frozenset(terms(other)) for other in relation.objects]
         said: dict[str, None] = {}
         for entity_id in target.entity_ids:
-            for edge in self._retriever.reader.relations(self._finder.in_view, entity_id, self._as_of_ns):
+            for edge in self.retriever.reader.relations(self.view, entity_id, self.as_of_ns):
                 far = edge.object_id if edge.subject_id == entity_id else edge.subject_id
                 if any(other & type_terms(far) for other in others):
                     one, two = (name.rpartition("_")[0].replace("_", " ") for name in (edge.subject_id, edge.object_id))
@@ -232,37 +255,45 @@ class Relating:
         return list(said)
 
     def _by_place(self, relation: Relation, target: Thing, others: list[Thing]) -> Judgement:
-        """Near and between: by places of their own, else by where the robot stood when it saw them."""
+        """Near, far and between: by places of their own, else by where the robot stood when it saw them."""
+        reach_m = self.reach_of(relation)
         if relation.predicate == "between" and len(others) == 2:
-            ends = [(a, b) for a in others[0].located for b in others[1].located if _same_map(a, b)]
-            away = [_from_line(t, *pair) for t in target.located for pair in ends if _same_map(t, pair[0])]
+            ends = [(a, b) for a in others[0].located for b in others[1].located if same_map(a, b)]
+            away = [_from_line(t, *pair) for t in target.located for pair in ends if same_map(t, pair[0])]
             if away:
-                return Judgement(min(away) <= self.reach_of(relation))
+                return Judgement(min(away) <= reach_m)
         else:
             pairs = [closest(target, other) for other in others]
             if all(pair is not None for pair in pairs):
                 apart = max(pair[0] for pair in pairs if pair is not None)
-                return Judgement(apart <= self.reach_of(relation), f"They are {apart:.1f} m apart.")
-        if all(self._viewed_near(target, other) for other in others):
-            return Judgement(True)
+                return Judgement(
+                    (apart <= reach_m) is not (relation.predicate == "far from"), f"They are {apart:.1f} m apart."
+                )
+        viewed = [self._viewed_apart(target, other) for other in others]
         named = " and ".join(other.phrase for other in others)
+        if all(apart is None or apart <= self.reach_m for apart in viewed) and relation.predicate != "far from":
+            known = [apart for apart in viewed if apart is not None]
+            from_m = f"places {max(known):.1f} m apart" if known and max(known) >= SAME_SPOT_M else "one place"
+            also = f"I saw them from {from_m}; where they stand I do not know." if known else ""
+            return Judgement(True, also)
         seen = f"I saw {target.phrase} and {named} from places far apart"
         return Judgement(None, f"{seen}, and do not know how they stand")
 
-    def _viewed_near(self, one: Thing, other: Thing) -> bool:
+    def _viewed_apart(self, one: Thing, other: Thing) -> float | None:
+        """How far apart the robot stood when it saw two things clearly; None where one is known by words alone."""
         places = []
         for thing in (one, other):
             total = thing.found.total
             clear = [f for f in total.best(RELATED_FRAMES) if total.of(f) >= CLEAR * total.highest]
-            places.append(self._scene.positions_m[clear, :2].astype(np.float64))
+            places.append(self.scene.positions_m[clear, :2].astype(np.float64))
         if not len(places[0]) or not len(places[1]):
-            return True  # the other thing's words alone were found: that is judged with the target's
+            return None  # the other thing's words alone were found: that is judged with the target's
         apart = places[0][:, None] - places[1][None]
-        return bool(np.hypot(apart[..., 0], apart[..., 1]).min() <= self.reach_m)
+        return float(np.hypot(apart[..., 0], apart[..., 1]).min())
 
     def _captioned(self, relation: Relation, target: Thing) -> bool:
         """Whether a caption says it: names both things, and of sides the side, too, in one sentence."""
-        index, scene = self._retriever.index, self._scene
+        index, scene = self.retriever.index, self.scene
         names = [_heads(phrase) for phrase in (target.phrase, *relation.objects)]
         side = SIDES.get(relation.predicate)
         for frame in target.found.evidence.raw.best(RELATED_FRAMES):
@@ -294,12 +325,22 @@ def closest(one: Thing, other: Thing) -> tuple[float, Entity, Entity] | None:
     pairs = [
         (float(np.linalg.norm(np.subtract(a.position.mean_m, b.position.mean_m))), a, b)
         for a, b in itertools.product(one.located, other.located)
-        if a.entity_id != b.entity_id and _same_map(a, b)
+        if a.entity_id != b.entity_id and same_map(a, b)
     ]
     return min(pairs, default=None, key=lambda pair: pair[0])
 
 
-def _same_map(a: Entity, b: Entity) -> bool:
+def _names(phrase: str) -> list[frozenset[str]]:
+    return [name for name in (frozenset(terms(wording.text)) for wording in wordings(phrase)) if name]
+
+
+def _is_called(entity_id: str, names: list[frozenset[str]]) -> bool:
+    label = type_terms(entity_id)
+    return any(name <= label or label <= name for name in names)
+
+
+def same_map(a: Entity, b: Entity) -> bool:
+    """Whether the places of two entities are of one map."""
     return (a.position.map_id, a.position.frame_id) == (b.position.map_id, b.position.frame_id)
 
 

@@ -39,8 +39,9 @@ _FORMS = tuple(
         ("look", rf"^what(?:'s| {_BE}) (?P<thing>.+?) like$"),
         (
             "look",
-            r"^(?:describe|tell me about|what can you (?:tell|say) (?:me )?about) "
-            r"(?P<thing>(?:the(?! robot)|an?|that) .+)$",
+            r"^(?:describe|tell me about|what can you (?:tell|say) (?:me )?about|what do you (?:know|remember|recall)"
+            r"(?: about| of)?) (?P<thing>(?:the(?! robot)|an?|that) .+?)"
+            rf"(?: (?:that |who |which )?{grammar.SUBJECT} {grammar.SEEING})?$",
         ),
         ("doing", rf"^what(?:'s| {_BE}) {_THING} doing(?: (?P<rest>.*))?$"),
         ("object", rf"^what(?:'s| {_BE}) {_THING} (?P<verb>(?!building|ceiling|parking)[a-z]+ing)(?: {_WITHIN})?$"),

@@ -19,6 +19,13 @@ _CANNOT = (
      "I know when I saw what, and not what time it is now"),
     (re.compile(r"^(?:why\b|how come\b|what (?:is|was) the (?:reason|purpose|cause)\b|for what reason\b)"),
      "I remember what I saw, and not why it is so"),
+    (re.compile(r"^what(?: are you (?:doing|up to)|(?: is|'s) up|(?: is|'s) new with you)(?: right now| now)?$"),
+     "I only know what I saw: ask me where, when or how many"),
+    (re.compile(r"^(?:what|which|who)\b.*\b(?:largest|biggest|smallest|tallest|heaviest|oldest|youngest|strangest|nicest|"
+                r"most (?:expensive|interesting|beautiful|important|valuable|dangerous))\b"
+                r"|^(?:is|are|was|were) .+ (?:bigger|larger|smaller|taller|shorter|heavier|lighter|older|younger|wider|"
+                r"longer) than\b"),
+     "I do not measure how large, old or good things are"),
     (re.compile(r"^(?:when|where|what|who|how (?:long|many|often|much)|at what time)\b.*?\b(?:will|shall|going to|"
                 r"gonna) (?:you|i|we|they|it|he|she|there|the|a|an|be|see|meet|find)\b"
                 r"|^(?:will|shall) (?:you|i|we|they|it|he|she|there|the|a|an)\b(?!.*\b(?:tell|show|take|bring|guide|"

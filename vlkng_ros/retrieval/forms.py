@@ -40,7 +40,12 @@ _PAIRS = (
     re.compile(r"^(?P<one>.+?)\s+(?:away\s+)?(?:from|to)\s+(?P<other>.+)$"),
     re.compile(r"^(?P<one>.+?)\s+and\s+(?P<other>.+)$"),
 )
-_ASKER = re.compile(r"^(?:me|us|here|you|(?:the )?robot|(?:my|your)(?: current)? (?:position|location|place))$")
+_ASKER = re.compile(
+    r"^(?:me|us|i|we|it|here|you|(?:the )?robot|(?:my|your)(?: current)? (?:position|location|place)|"
+    r"(?:is |am |are )?(?:it|i|we|you)|where (?:i am|we are|you are))$"
+)
+_UNIT = re.compile(r",? in (?P<unit>met(?:er|re)s?|feet|foot|ft|yards?|miles?|inch(?:es)?|centimet(?:er|re)s?|cm|"
+                   r"kilomet(?:er|re)s?|km)$")  # fmt: skip
 _SAID_OF = re.compile(
     rf"^(?:is|are|was|were)\s+{_DETERMINER}\s+(?P<thing>[a-z][a-z \-]*?)\s+(?P<said>[a-z]+)$",
 )
@@ -74,6 +79,12 @@ def asks_where_not(text: str, kind: AnswerKind) -> bool:
     """Whether it is asked where or when something is not, by what follows the question word: nothing remembers that."""
     times = (AnswerKind.POSITION, AnswerKind.TIME, AnswerKind.DURATION)
     return kind in times and _NOWHERE.search(text) is not None
+
+
+def unit_of(text: str) -> tuple[str, str]:
+    """-> (the text without the unit in which a distance is asked, that unit)."""
+    found = _UNIT.search(text)
+    return (text[: found.start()], found["unit"]) if found else (text, "")
 
 
 def pair_of(text: str) -> tuple[str, str]:
@@ -116,14 +127,22 @@ def is_unclear(phrase: str) -> bool:
     return _NO_NAME.search(thing) is not None
 
 
-def parts_of(phrase: str, kind: AnswerKind) -> tuple[str, ...]:
-    """The things of "the cat and the dog", "cats and cups"; empty for one thing ("salt and pepper shaker")."""
-    if kind not in (AnswerKind.POSITION, AnswerKind.COUNT, AnswerKind.BINARY):
+def parts_of(phrase: str, kind: AnswerKind, *, at_once: bool = False) -> tuple[str, ...]:
+    """The things of "the cat and the dog", "cats and cups"; empty for one thing ("salt and pepper shaker").
+
+    Args:
+        phrase: the target.
+        kind: what is asked.
+        at_once: whether it is asked for them together, so that there must be several.
+    """
+    if kind not in (AnswerKind.POSITION, AnswerKind.COUNT, AnswerKind.BINARY) and not at_once:
         return ()
     pieces = [piece for piece in _BETWEEN_PARTS.split(phrase) if piece]
     if not 2 <= len(pieces) <= MAX_PARTS:
         return ()
-    if kind is AnswerKind.COUNT:
+    if at_once:
+        apart = True
+    elif kind is AnswerKind.COUNT:
         apart = all(_PLURAL.search(piece) for piece in pieces)
     else:
         apart = all(_STARTS_A_PART.search(piece) for piece in pieces[1:])
@@ -137,7 +156,7 @@ def choices_of(text: str, kind: AnswerKind) -> tuple[tuple[str, ...], str]:
     """-> (the alternatives of "is it a cat or a dog", the text without them)."""
     if kind not in (AnswerKind.TEXT, AnswerKind.BINARY) or not (found := grammar.CHOICE.search(text)):
         return (), text
-    left, right = found[1].split(), found[2].split()
+    left, right = [word for word in found[1].split() if word != "either"], found[2].split()
     right = right[1:] if right[0] in _ARTICLES and len(right) > 1 else right
     cut = max((i for i, word in enumerate(left) if word in _ARTICLES), default=-1) + 1
     wide = len(left) - cut

@@ -51,8 +51,9 @@ REQUEST = re.compile(
     r"help me find)\b\s*"
 )
 NEED = re.compile(
-    r"^(?:i|we)(?:'m| am| are|'re)? (?:need|want|am looking for|are looking for|looking for|"
-    r"would like|have to find)\b\s*"
+    r"^(?:i|we)(?:'m| am| are|'re|'ve| have)? (?:need|want|am looking for|are looking for|looking for|"
+    r"would like|have to find|(?:can't|cannot|can not|could not|couldn't|don't|do not) (?:find|see|locate)|"
+    r"lost|misplaced|forgot where)\b\s*"
 )
 WHEN = re.compile(
     r"^(?:when|(?:at |around |since )?what time|(?:on |at )?what (?:day|date|hour|moment)|how long ago|"
@@ -147,14 +148,15 @@ SUPERLATIVES = (
         Superlative.NEAREST,
         re.compile(
             r"\b(?:near+est|clos+est|nearer|closer|most nearby)\b(?:\s+to\s+(?:me|us|you|here|"
-            r"my position))?|\bclose to me\b|\bnear(?:by)? (?:me|us|here)\b"
+            r"my position))?|\b(?:close|next) to (?:me|us|here)\b|\bnear(?:by)? (?:me|us|here)\b"
+            r"|\b(?:nearby|close by|around (?:me|us))$"
         ),
     ),
     (
         Superlative.FARTHEST,
         re.compile(
-            r"\b(?:farthest|furthest|farther|further|most distant)\b(?:\s+(?:away\s+)?from\s+(?:me|"
-            r"us|you|here))?"
+            r"\b(?:farthest|furthest|farther|further|most distant)\b(?:\s+away\b)?(?:\s+from\s+(?:me|"
+            r"us|you|here))?|\bfar(?: away)? from (?:me|us|you|here)\b|\bfar away$"
         ),
     ),
     (
@@ -186,8 +188,17 @@ NEGATION = re.compile(
     r"|\bnon-([a-z]+)"
     r"|\b(?:with|has|have|had|having) no\s+([a-z][a-z \-]*?)(?=$|[,.;]|\band\b|\bbut\b)"
 )
+ONES = re.compile(r"\s*\b(?:ones?\b|(?:did|do|have|are|were|is|was) (?:there|you|i|we)\b).*$")
+"""What follows a quality that is left out ("except the red ones")."""
+NEAREST_THING = re.compile(
+    r"^((?!(?:what|which|who|describe)(?:'s)?(?: (?:one|thing|object|item)s?)?(?: (?:is|are|was|were))?(?: the)? "
+    r"(?:near|clos))[a-z][a-z -]*? (?!(?:is|are|was|were|the|what|which|who) )[a-z]+)"
+    r"(?: (?:is|are|was|were|that is|which is))?(?: the)? (?:near+est|clos+est)(?: one)? to (?!(?:me|us|you|here|my)\b)"
+)
+"""The one of a kind that is nearest to another thing."""
 NEAR = (
-    r"(?:next to|close to|beside|adjacent to|alongside|around|by|near(?:by)?|across from|"
+    r"(?:next to|close to|far(?: away)? from|together with|beside|adjacent to|alongside|around|by|near(?:by)?|"
+    r"across from|"
     r"opposite(?: to)?|in front of|behind|in the vicinity of)"
 )
 RELATION = re.compile(
@@ -206,6 +217,7 @@ PREDICATES = {
     "next to": "near", "close to": "near", "beside": "near", "adjacent to": "near",
     "alongside": "near",
     "around": "near", "by": "near", "near": "near", "nearby": "near", "in the vicinity of": "near", "at": "near",
+    "together with": "near", "far away from": "far from",
     "opposite": "opposite", "opposite to": "opposite", "across from": "opposite", "on top of": "on", "upon": "on",
     "underneath": "under", "below": "under", "inside": "in", "inside of": "in", "within": "in",
     "to the left of": "left of", "on the left of": "left of", "to the right of": "right of",
@@ -233,10 +245,10 @@ WHERE_ELSE = re.compile(
 CHOICE = re.compile(r"\b([a-z][a-z ]*?)\s+or\s+(?:was it |were you |did you |is it |are you )?([a-z][a-z ]*?)$")
 NONE_OF = re.compile(r"^(?:(?:is|are|was|were) there|(?:did|have|do) (?:you|i|we) (?:see|seen|find|found)) no\s+")
 """A yes to "is there no bench?" says that there is none."""
-EITHER_THING = re.compile(r"\b(?:any|some)\b.*\bor\b")
+EITHER_THING = re.compile(r"\b(?:any|some|either)\b.*\bor\b")
 """Whether there are "any cats or dogs" is answered yes or no, and not by which."""
 FAR = re.compile(
-    r"^how (?:far|distant|close)(?: away| apart)?\b(?:\s+from (?:me|here|us))?\s*(?:is|are|was|were|to)?\b\s*"
+    r"^how (?:far|distant|close)(?: away| apart)?\b(?:\s+from (?:me|here|us))?\s*(?:is|are|am|was|were|to)?\b\s*"
 )
 ITSELF = re.compile(r"^(?P<asks>where(?: (?:is|are|was|were|could|can|might|should|did))?"
                     r"|when(?: (?:did you|have you) (?:last )?(?:see|seen))?) "
@@ -269,6 +281,7 @@ TYPOS = {
     "si": "is", "aer": "are", "ahve": "have", "hvae": "have", "dont": "don't", "didnt": "didn't", "isnt": "isn't",
     "arent": "aren't", "wasnt": "wasn't", "werent": "weren't", "havent": "haven't", "youre": "you are", "im": "i'm",
     "cna": "can", "cuold": "could", "coudl": "could", "woudl": "would", "taek": "take", "tkae": "take", "seee": "see",
+    "plz": "please", "pls": "please", "thx": "thanks", "theres": "there is", "there's": "there is",
     "ot": "to", "tothe": "to the", "inthe": "in the", "ofthe": "of the", "neares": "nearest", "nearst": "nearest",
     "neerest": "nearest", "closests": "closest", "beetween": "between", "betwen": "between",
     "befor": "before", "befroe": "before", "aftre": "after", "yesturday": "yesterday", "yesterdy": "yesterday",

@@ -9,63 +9,27 @@ from __future__ import annotations
 import re
 
 TRIP = frozenset(("trip", "drive", "tour", "journey", "run", "ride", "recording", "video", "mission", "patrol"))
-_TRIP = (
+A_TRIP = (
     r"(?:trip|drive|tour|journey|run|walk|ride|way|route|path|travels?|day|visit|mission|patrol|round|recording|video|"
     r"time here)"
 )
-_WHOSE = r"(?:your|the|our|my|this|that)"
+WHOSE = r"(?:your|the|our|my|this|that)"
 _PADDING = (
     re.compile(r",?\s*\b(?:please|kindly)\b,?"),
     re.compile(
         r",?\s*\b(?:at|in|during) (?:any|some|one) (?:given )?(?:time|point|moment|stage|part)s?(?: in time)?"
-        rf"(?: (?:of|in|during|on|along) {_WHOSE} {_TRIP})?\b,?"
+        rf"(?: (?:of|in|during|on|along) {WHOSE} {A_TRIP})?\b,?"
     ),
-    re.compile(rf",?\s*\b(?:during|on|along|throughout) {_WHOSE} (?:whole |entire )?{_TRIP}\b,?"),
+    re.compile(rf",?\s*\b(?:during|on|along|throughout) {WHOSE} (?:whole |entire )?{A_TRIP}\b,?"),
     re.compile(r"\b(?:happen(?:ed)?|chanced?|managed?|get|got) to (?=(?:see|notice|find|spot|pass|meet|come)\b)"),
     re.compile(r",?\s*\b(?:by any chance|by chance|perhaps|maybe|possibly|at all|so far|until now|up to now)\b,?"),
     re.compile(r"(?<=[a-z])\s+(?:any ?where|some ?where)$"),
+    re.compile(
+        r"(?<=[a-z])(?<!second)(?<!minute)(?<!hour)(?<!day)(?<!seconds)(?<!minutes)(?<!hours)(?<!days)(?<! and)"
+        r"\s+(?:before|earlier|previously|in the past)$"
+    ),
+    re.compile(r"\bbe (?:so (?:kind|good|nice)|kind enough)(?: as to| and| to)?\b|\bmind (?=tell|show|say)"),
 )
-_BEGIN = rf"(?:at|in) the (?:very )?(?:beginning|start)(?: of {_WHOSE} {_TRIP})?"
-_END = rf"(?:at|in) the (?:very )?end(?: of {_WHOSE} {_TRIP})?"
-_WHERE_IT_IS = r"(?:location|position|coordinates?)"
-_THINK = r"(?:do|would|can|could) (?:you|we) (?:think|say|believe|confirm|guess)(?: that)?"
-_TAG = r",? (?:(?:did|do|have|is|was|are|were)(?:n't| not)? (?:you|i|we|there|it|they)|right|correct|yes|no|okay|ok)$"
-_SAME_ASKED = (
-    (re.compile(rf"^(?:you|i|we) (?:saw|have seen|passed|found|noticed) (.+?){_TAG}"), r"did you see \1"),
-    (re.compile(rf"^there (is|are|was|were) (.+?){_TAG}"), r"\1 there \2"),
-    (re.compile(r"^is it (?:true|right|correct|the case|possible) that (?:you|i|we) (?:saw|have seen|passed)\b"),
-     "did you see"),
-    (re.compile(r"\bdid (you|i|we) (?:stay|remain|spend(?: time)?) (?=(?:in|at|on|near|inside)\b)"), r"were \1 "),
-    (re.compile(r"\b(?:everyone|everybody)\b"), "the people"),
-    (re.compile(rf"^what did (you|i|we) see {_BEGIN}$"), r"what did \1 see first"),
-    (re.compile(rf"^what did (you|i|we) see {_END}$"), r"what did \1 see last"),
-    (re.compile(rf"^where (?:were|was|are) (you|i|we) {_BEGIN}$|^.*\bback to (?:the )?(?:start|beginning)$"),
-     "where did you start"),
-    (re.compile(rf"^where (?:were|was|are) (?:you|i|we) {_END}$|^where did (?:you|i|we) (?:end|finish)(?: up)?$"),
-     "where are you"),
-    (re.compile(r"^what (?:has been|was|were|have been) seen$"), "what did you see"),
-    (re.compile(rf"^(?:the )?((?!(?:what|which|where|your|my|current|start|end)\b)[a-z]+) {_WHERE_IT_IS}$"),
-     r"where is the \1"),
-    (re.compile(r"^(?:(?:tell|give|show) me )?(?:the )?" + _WHERE_IT_IS + " of "), "where is "),
-    (re.compile(rf"^{_THINK} there (is|are|was|were)\b"), r"\1 there"),
-    (re.compile(rf"^{_THINK} (?:you|i|we) (?:saw|have seen)\b"), "did you see"),
-    (re.compile(r"^(?:have|has) (?:you|we|it) got\b|^is it possible to (?:see|find)\b"), "is there"),
-    (re.compile(r"^where (?:should|can|could|do|must|would) (?:i|we|you) (?:look|search) for\b"), "where is"),
-    (re.compile(r"^(?:how|what) about (?=(?:the|a|an|my|your|our)\b)"), "where is "),
-    (re.compile(r"^(what|which|who) (?:came|appeared|was seen|was visible) (?=first|last)"), r"\1 did you see "),
-    (re.compile(r"^(?:list|name|enumerate|tell me|show me|give me(?: a list of)?|describe|recall) (?:me )?"
-                r"(?:all |every |the )*(?:everything|(?:thing|object|item)s?)"
-                r"(?: (?:that )?(?:you|i|we) (?:saw|have seen|remember|know|found))?$"),
-     "what did you see"),
-    (re.compile(r"^(?:list|name|enumerate) (?:all |every |the )*(?=[a-z])"), "what are the "),
-    (re.compile(r"\b(?:kind|sort|type)s? of (?=(?:thing|object|item)s?\b)"), ""),
-    (re.compile(r"\b(how many|which|what) (?:different|distinct|various|separate) (?=[a-z])"), r"\1 "),
-    (re.compile(r"^(what|who|where|which \w+) else\b"), r"\1"),
-    (re.compile(r"\b(?:nobody|no one|no-one)\b"), "no person"),
-)  # fmt: skip
-"""Wordings that ask the same in other words than the grammar knows."""
-_ANYONE = re.compile(r"\b(?:anyone|anybody|someone|somebody)\b(?: else\b)?(?!')")
-_IS_THERE = re.compile(r"^(is|was)(?= a person\b)")
 _STILL = re.compile(r"(?<!stand )(?<!standing )(?<!stood )(?<!be )\bstill\b(?! (?:life|image|picture|photo|water)s?\b)")
 _STILL_THERE = re.compile(r"\s*\bstill (?:there|here|around|present|in (?:its|the same) place)$")
 
@@ -74,11 +38,7 @@ def without_padding(text: str) -> str:
     """A question, lower-case, without what changes nothing about its answer."""
     for pattern in _PADDING:
         text = pattern.sub(" ", text)
-    text = text.strip(" ,")
-    for pattern, same in _SAME_ASKED:
-        text = pattern.sub(same, text)
-    text = _ANYONE.sub("a person", text)
-    return _IS_THERE.sub(r"\1 there", " ".join(text.split())).strip(" ,")
+    return text.strip(" ,")
 
 
 def without_still(text: str) -> tuple[bool, str]:

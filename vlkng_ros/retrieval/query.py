@@ -10,15 +10,25 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from vlkng_ros.errors import QuestionError
 from vlkng_ros.memory.words import terms
 from vlkng_ros.retrieval import forms, grammar
 from vlkng_ros.retrieval.amounts import ANY, Bounds, bounds_of, leading, occasions_of, others_of
 from vlkng_ros.retrieval.asked import asked_of
 from vlkng_ros.retrieval.beyond import beyond
+from vlkng_ros.retrieval.comparing import (
+    Change,
+    Comparison,
+    Most,
+    Together,
+    change_of,
+    comparison_of,
+    most_of,
+    together_of,
+)
 from vlkng_ros.retrieval.grammar import Superlative
 from vlkng_ros.retrieval.motion_phrases import Motion, MotionKind, find_motion
-from vlkng_ros.retrieval.padding import without_padding, without_still
+from vlkng_ros.retrieval.padding import without_still
+from vlkng_ros.retrieval.sentence import asks, asks_several, normalised, unwrapped
 from vlkng_ros.retrieval.time_phrases import TimePhrase, find_time_phrases
 from vlkng_ros.types import AnswerKind
 
@@ -77,6 +87,16 @@ class Query:
     times: tuple[TimePhrase, ...] = field(default=())
     apart_from: str = ""
     """A second thing, where its distance to the target is asked."""
+    unit: str = ""
+    """What a distance is asked in ("feet"); empty for metres."""
+    compared: Comparison | None = None
+    """Two things of which it is asked whether, or of which, there were more; there is no target."""
+    most: Most | None = None
+    """Asks where there are most of the target, or it is most often; without a target what there is most often."""
+    together: Together | None = None
+    """Asks for all ``parts`` at once."""
+    change: Change | None = None
+    """Asks what has become of the target; without one, of anything."""
     described: str = ""
     """What the target is asked to look like ("is the cat red"); the target says it, too."""
     parts: tuple[str, ...] = ()
@@ -101,26 +121,21 @@ class Query:
     that is not held against a thing that stands there."""
 
 
-_PLAIN = str.maketrans("“”„«»’‘`？！，。…–—", '"""""\'\'\'?!,. --')
-"""Typographic and full-width punctuation as plain ASCII."""
-
-
-MAX_CHARACTERS = 2_000
-"""Of a question: more is a mistake, and would be repeated in the answer."""
-
-
 def parse(text: str) -> Query:
     """What a question asks for.
 
     Raises:
         QuestionError: the text holds no letter or digit, or is longer than ``MAX_CHARACTERS``.
     """
-    asked, quoted = _normalised(text)
+    asked, quoted = normalised(text)
     times, rest = find_time_phrases(asked)
-    said = _unwrapped(rest)
+    said = unwrapped(rest)
     still, body = without_still(forms.positive(said))
+    if compared := _comparing(text, body, times):
+        return compared
+    most, body = most_of(body)
     out_of_reach = beyond(said) or beyond(body)
-    bare = not (_asks(body) or grammar.NEED.search(body) or grammar.FAR.search(body) or _LATE.search(body))
+    bare = not (asks(body) or grammar.NEED.search(body) or grammar.FAR.search(body) or _LATE.search(body))
     negated = grammar.NONE_OF.search(body) is not None
     body = re.sub(r"\bno\s+", "any ", body, count=1) if negated else body
     kind, body, requested = _kind(body)
@@ -129,12 +144,15 @@ def parse(text: str) -> Query:
     times_asked = bool(grammar.TIMES.search(body)) if kind is AnswerKind.COUNT else False
     body = grammar.TIMES.sub("", body) if times_asked else body
     attribute, body, verb = _attribute(body, kind)
-    apart_from = ""
+    apart_from, unit = "", ""
     if attribute == "distance":
+        body, unit = forms.unit_of(body)
         body, other = forms.pair_of(body)
         apart_from = _phrase(other, AnswerKind.POSITION, requested=True)
     thing, described = forms.said_of(body) if kind is AnswerKind.BINARY else ("", "")
     body = f"is the {described} {thing}" if described else body
+    together, body = together_of(body, kind)
+    body = grammar.NEAREST_THING.sub(r"\1 close to ", body)
     superlative, ordinal, body = _superlative(body)
     motion, body = find_motion(body, kind)
     order, than = "", ""
@@ -155,7 +173,7 @@ def parse(text: str) -> Query:
     if kind is AnswerKind.BINARY and amount == ANY:
         least, phrase = leading(phrase)
         amount = Bounds(least)
-    parts = forms.parts_of(phrase, kind) if motion is None and not quoted else ()
+    parts = forms.parts_of(phrase, kind, at_once=together is not None) if motion is None and not quoted else ()
     target, relation = ("", relation) if is_open else (phrase, None) if parts else _related(phrase)
     if motion is not None and motion.kind is not MotionKind.AT_PLACE and not motion.leaves_target:
         target, relation, phrase = "", None, ""
@@ -182,6 +200,9 @@ def parse(text: str) -> Query:
         negated=negated,
         times=times,
         apart_from=apart_from,
+        unit=unit,
+        most=most,
+        together=together if parts else None,
         described=described,
         parts=parts,
         order=order,
@@ -190,66 +211,23 @@ def parse(text: str) -> Query:
         people=people,
         beyond=out_of_reach,
         unclear=not parts and forms.is_unclear(phrase),
-        several=_asks_several(text),
-        bare=bare,
+        several=asks_several(text),
+        bare=bare and most is None,
         names=frozenset(term for name in grammar.NAME.findall(text) for term in terms(name)),
     )
 
 
-def _normalised(text: str) -> tuple[str, tuple[str, ...]]:
-    if len(text) > MAX_CHARACTERS:
-        raise QuestionError(f"the question has {len(text)} characters, and at most {MAX_CHARACTERS} are read")
-    text = text.translate(_PLAIN)
-    lowered = " ".join(grammar.TYPOS.get(word, word) for word in text.lower().split())
-    for slip, meant in grammar.STARTS:
-        lowered = slip.sub(meant, lowered)
-    if not re.search(r"\w", lowered):
-        found = "holds no words" if lowered else "is empty"
-        raise QuestionError(f"the question {found}: ask something like 'Where is the fire extinguisher?'")
-    quoted = tuple(" ".join(q.split()) for q in grammar.QUOTED.findall(lowered) if re.search(r"\w", q))
-    asked = re.sub(r"[\"\[\]{}<>*#~|\\^_=]+", " ", lowered)
-    asked = re.sub(r"[?!.;,:\s]+$", "", " ".join(asked.split()).replace(" - ", ", "))
-    asked = without_padding(asked)
-    # a greeting or remark before the question itself: keep the sentence that asks
-    parts = [part.strip() for part in re.split(r"(?<=[?!.])\s+(?=[a-z])", asked) if part.strip()]
-    asking = [part for part in parts if _asks(part)]
-    if len(parts) > 1 and grammar.GO_WHERE.search(parts[-1]):
-        asking = [re.sub(r"^(?:is|are) there (?:any |some )?", "where is ", re.sub(r"[?!.]+$", "", parts[-2]))]
-    chosen = asking[-1] if len(parts) > 1 and asking else asked
-    before, comma, after = chosen.partition(", ")
-    if comma and not _asks(_unwrapped(before)) and _asks(_unwrapped(after)):
-        about = grammar.ITSELF.search(re.sub(r"[?!.;,:\s]+$", "", after))
-        chosen = f"{about['asks']} {before}" if about else after
-    return re.sub(r"[?!.;,:\s]+$", "", chosen), quoted
-
-
-_ASKING = (
-    grammar.WHERE,
-    grammar.WHEN,
-    grammar.WHAT,
-    grammar.AUXILIARY,
-    grammar.REQUEST,
-    grammar.COUNT,
-    grammar.DURATION,
-)
-
-
-def _asks_several(text: str) -> bool:
-    """Whether there are several questions, and the last is none about what one before it names."""
-    parts = [_unwrapped(part.strip(" ?")) for part in re.split(r"\?+\s+", text.lower().translate(_PLAIN))]
-    return sum(map(_asks, parts)) > 1 and grammar.REFERS.search(parts[-1]) is None
-
-
-def _asks(text: str) -> bool:
-    return any(pattern.search(text) for pattern in _ASKING)
-
-
-def _unwrapped(text: str) -> str:
-    before = ""
-    while text != before:
-        before = text
-        text = grammar.WRAPPER.sub("", grammar.POLITE.sub("", text).strip(" ,")).strip(" ,")
-    return text
+def _comparing(text: str, said: str, times: tuple[TimePhrase, ...]) -> Query | None:
+    """A question that compares numbers, or asks what has changed; None for any other."""
+    kind = AnswerKind.BINARY if grammar.AUXILIARY.search(said) else AnswerKind.TEXT
+    if compared := comparison_of(said):
+        which = kind is AnswerKind.TEXT or re.search(r"\bor\b", said)
+        return Query(text.strip(), AnswerKind.TEXT if which else kind, compared=compared, times=times)
+    change, thing = change_of(said)
+    if change is None:
+        return None
+    target = _phrase(thing, AnswerKind.POSITION, requested=True)
+    return Query(text.strip(), kind, target, target, change=change, definite=True, times=times)
 
 
 _BY_QUESTION_WORD = (
@@ -341,7 +319,7 @@ def _excluded(text: str) -> tuple[tuple[str, ...], str]:
         phrase = next(group for group in found.groups() if group)
         if found.start() == 0:  # "isn't there a ...": the question's own verb, not the target's
             return found.group()
-        excluded.append(phrase.strip())
+        excluded.append(grammar.ONES.sub("", phrase.strip()) or phrase.strip())
         return " "
 
     rest = grammar.NEGATION.sub(take, text)
@@ -364,7 +342,7 @@ def _phrase(text: str, kind: AnswerKind, requested: bool) -> str:
         text = grammar.SOMEWHERE.sub("", text)
         text = re.sub(r"^(?:(?:if|whether)(?:\s+there\s+(?:is|are|was|were))?|use|buy|grab)\s+", "", text)
         text = grammar.TAIL.sub("", text)
-        text = re.sub(r"\s+(?:is|are|was|were)$", "", text)
+        text = re.sub(r"\s+(?:is|are|was|were)(?: the)?$", "", text)
         text = re.sub(r"\s+in$", "", text) if kind is AnswerKind.POSITION else text
         text = re.sub(r"^(?:to|of|for|at|in|on|into|where|with)\s+", "", text)
         text = grammar.ARTICLE.sub("", text).strip(" ,'-")

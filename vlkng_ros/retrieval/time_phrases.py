@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from vlkng_ros.memory.words import NUMBERS
@@ -53,6 +53,8 @@ class TimePhrase:
     """DAY: how many days before that of ``as_of``. STAMP: the memory's day, from 1."""
     date: tuple[int, int, int] = (0, 0, 0)
     """DATE: year, month, day. Year 0 is that of the latest such day; with month 0 it is a day of the week, 1 Monday."""
+    onwards: bool = False
+    """From then on ("since yesterday"), for rules that else name the time itself."""
     bare_hour: bool = False
     """A clock time without am or pm and below 12: the half of the day is chosen when resolved."""
 
@@ -78,7 +80,8 @@ _PATTERNS = (
         r"\bon (?:(?P<iso>\d{4}-\d{2}-\d{2})"
         rf"|{_NTH.format('d')} (?:of )?(?P<m>{'|'.join(_MONTHS)})(?:,? (?P<y>\d{{4}}))?"
         rf"|(?P<m2>{'|'.join(_MONTHS)}) {_NTH.format('d2')}(?:,? (?P<y2>\d{{4}}))?"
-        rf"|(?P<week>{'|'.join(_WEEKDAYS)}))(?![\w:])")),
+        rf"|(?P<week>{'|'.join(_WEEKDAYS)}))(?![\w:])"
+        rf"|(?<=since )(?P<week2>{'|'.join(_WEEKDAYS)})(?![\w:])")),
     (TimeRule.STAMP, re.compile(r"\b(?:at |on )?\[?day ?(?P<day>\d+)(?:[ ,]+"
         r"(?:at )?(?P<clock>\d{1,2}:\d{2}(?::\d{2})?))?\]?")),
     (TimeRule.AGO, re.compile(rf"\b(?:about |around )?{_NUMBER.format('n')} {_UNIT.format('u')} (?:ago|"
@@ -100,6 +103,9 @@ _PATTERNS = (
 )  # fmt: skip
 
 
+_SINCE = re.compile(r"\b(?:ever since|since|from)\s*$")
+
+
 def find_time_phrases(text: str) -> tuple[tuple[TimePhrase, ...], str]:
     """-> (the phrases of a lower-case text, the text without them)."""
     if re.match(r"^how (?:long|many|much)\b.*\bago$", text):
@@ -111,8 +117,12 @@ def find_time_phrases(text: str) -> tuple[tuple[TimePhrase, ...], str]:
             continue
         phrase = _phrase(rule, match)
         if phrase is not None:
-            found.append(phrase)
-            text = " ".join((text[: match.start()] + " " + text[match.end() :]).split())
+            since = (
+                _SINCE.search(text[: match.start()]) if rule in (TimeRule.DAY, TimeRule.DATE, TimeRule.AGO) else None
+            )
+            found.append(phrase if since is None else replace(phrase, onwards=True))
+            start = match.start() if since is None else since.start()
+            text = " ".join((text[:start] + " " + text[match.end() :]).split())
     return tuple(found), text.strip(" ,")
 
 
@@ -145,8 +155,8 @@ def _phrase(rule: TimeRule, match: re.Match[str]) -> TimePhrase | None:
 
 
 def _date(said: str, match: re.Match[str]) -> TimePhrase | None:
-    if match["week"]:
-        return TimePhrase(TimeRule.DATE, said, date=(0, 0, _WEEKDAYS.index(match["week"]) + 1))
+    if week := match["week"] or match["week2"]:
+        return TimePhrase(TimeRule.DATE, said, date=(0, 0, _WEEKDAYS.index(week) + 1))
     if match["iso"]:
         year, month, day = map(int, match["iso"].split("-"))
     else:
@@ -190,6 +200,8 @@ def resolve(phrase: TimePhrase, as_of_ns: int, oldest_ns: int, zone: dt.tzinfo |
         oldest_ns: stamp of the first keyframe: where day 1 is.
         zone: time zone of days and clock times; None is the machine's.
     """
+    if phrase.onwards:
+        return Window(resolve(replace(phrase, onwards=False), as_of_ns, oldest_ns, zone).since_ns, as_of_ns)
     now = dt.datetime.fromtimestamp(as_of_ns / NS_PER_S, zone or dt.timezone.utc)
     if zone is None:
         now = now.astimezone()

@@ -93,7 +93,7 @@ def stop(answer: Answer) -> int:
         ("What did you see after the cat?", 0.0, "bicycle, bench"),
         ("What did you see before the cat?", 0.0, "door, desk, printer, bench, man, bin, fire hydrant"),
         ("What did you see after you left the building?", 0.0, "bench, bicycle"),
-        ("How far is the cat?", 0.0, "75.0 m away, where I saw it from"),
+        ("How far is the cat?", 0.0, "75.0 m to where I saw it from; where it stands I do not know"),
     ],
 )
 def test_what_there_is(memory: MemoryQuery, question: str, at_m: float, text: str) -> None:

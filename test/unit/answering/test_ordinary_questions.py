@@ -100,7 +100,7 @@ def test_yes_or_no(memory: MemoryQuery, question: str, yes: bool) -> None:
         ("Was there a cat in the living room?", "I saw cat, and do not know which place is living room."),
         ("Have you been in the kitchen?", "I do not know: nothing I saw was called kitchen."),
         ("Did you visit the office?", "I do not know: nothing I saw was called office."),
-        ("Did the cat move?", "I saw cat, and do not know about 'cat move'."),
+        ("Did the cat sleep?", "I saw cat, and do not know about 'cat sleep'."),
         ("Did you see a red cup?", "I saw cup, and do not know about 'red cup'."),
         ("How many people are in the office?", "I saw people, and do not know which place is office."),
         ("How many things did you see before the cat?", "I do not understand 'things before the cat'."),

@@ -1,0 +1,130 @@
+"""What there is most of, most often and for the longest: by things told apart, by pictures, by the time spent."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vlkng_ros.answering.confidence import absence
+from vlkng_ros.answering.counting import shown_at_once, things_of
+from vlkng_ros.answering.draft import Draft
+from vlkng_ros.answering.open_answers import asked_for
+from vlkng_ros.answering.relating import Relating
+from vlkng_ros.answering.sightings import STAY_SHARE, runs_of
+from vlkng_ros.answering.wording import span
+from vlkng_ros.memory.located import UNNAMED
+from vlkng_ros.memory.words import terms
+from vlkng_ros.retrieval.comparing import Most
+from vlkng_ros.retrieval.query import Query
+from vlkng_ros.types import NS_PER_S, Entity
+
+CELL_M = 4.0
+"""A stay is at a place of about a room's size."""
+GAP_NS = 60 * NS_PER_S
+"""Between frames further apart the robot may have been anywhere."""
+COUNTED = 200
+"""Things of which it is looked where they stand."""
+SURE = 0.8
+
+
+def seen_most(query: Query, relating: Relating) -> Draft:
+    """What most pictures show, of all or of those of a place that is named."""
+    retriever, scene = relating.retriever, relating.scene
+    shown = np.ones(len(scene), dtype=np.bool_)
+    said: frozenset[str] = frozenset()
+    for other in query.relation.objects if query.relation is not None else ():
+        thing = relating.thing(query, other)
+        if not thing.seen:
+            return Draft(query.kind, None, absence(thing.sure, len(scene)), thing=other)
+        there = np.zeros(len(scene), dtype=np.bool_)
+        for first, last in runs_of(thing.found.total):
+            there[first : last + 1] = True
+        shown, said = shown & there, said | frozenset(terms(other))
+    frames, slots, caption = retriever.index.mentions_in(scene.cut)
+    frames = frames - scene.cut.first
+    kept = shown[frames] & (~caption if not caption.all() else caption)
+    pairs = np.unique(np.stack([slots[kept], frames[kept]]), axis=1)
+    names, counts = np.unique(pairs[0], return_counts=True)
+    order = names[np.argsort(-counts, kind="stable")].tolist()
+    told = [slot for slot in order if said.isdisjoint(terms(retriever.index.texts[slot]))]
+    told = [slot for slot in told if asked_for(query, [retriever.index.texts[slot]])]
+    if not told:
+        return Draft(query.kind, None, 0.0, reason="I have no name for anything that I saw there")
+    best = told[0]
+    of_best = pairs[1][pairs[0] == best]
+    also = f"{len(of_best)} of {int(shown.sum())} pictures show it."
+    text = retriever.index.texts[best]
+    return Draft(query.kind, text, SURE, ((int(of_best[-1]), 1.0),), thing=text, also=also)
+
+
+def place_of_most(query: Query, relating: Relating, draft: Draft) -> Draft:
+    """Where most of a thing is, or it was seen most often: a draft that says where it was seen, there."""
+    if draft.value is None or not draft.frames:
+        return draft
+    found = relating.thing(query, query.target).found
+    scene, positions_m = relating.scene, relating.scene.positions_m[:, :2].astype(np.float64)
+    if query.most is Most.MANY:
+        frame, many = _densest(query, relating)
+        also = f"I know of {many} there." if many else ""
+    else:
+        raw = found.evidence.raw
+        seen = raw.at_least(STAY_SHARE * raw.highest)
+        peaks = found.peaks.frames
+        nearest = np.linalg.norm(positions_m[seen][:, None] - positions_m[peaks][None], axis=2).argmin(axis=1)
+        starts = np.isin(seen, [first for first, _ in runs_of(raw)])
+        times = np.bincount(nearest[starts], minlength=len(peaks))
+        pictures = np.bincount(nearest, minlength=len(peaks))
+        chosen = int(np.lexsort((-np.arange(len(peaks)), pictures, times))[-1])
+        frame = int(peaks[chosen])
+        also = f"{int(times[chosen])} of the {int(times.sum())} times that I saw it."
+    name = _name(relating, frame)
+    frames = ((frame, 1.0), *((f, 0.9 * score) for f, score in draft.frames if f != frame))
+    also = " ".join(part for part in (also, f"I call the place {name}." if name else "") if part)
+    value = frame if isinstance(draft.value, int) and frame < len(scene) else draft.value
+    return dataclasses.replace(draft, value=value, frames=frames, also=also)
+
+
+def longest_stay(query: Query, relating: Relating) -> Draft:
+    """Where the robot itself was for the longest time altogether."""
+    scene = relating.scene
+    cells: NDArray[np.int64] = np.floor(scene.positions_m[:, :2] / CELL_M).astype(np.int64)
+    gaps = np.diff(scene.stamps_ns, append=scene.stamps_ns[-1])
+    spent = np.where(gaps <= GAP_NS, gaps, 0)
+    _, cell = np.unique(cells, axis=0, return_inverse=True)
+    cell = cell.reshape(-1)
+    total = np.bincount(cell, weights=spent)
+    best = int(total.argmax())
+    there = np.flatnonzero(cell == best)
+    frame = int(there[np.searchsorted(np.cumsum(spent[there]), total[best] / 2).clip(max=len(there) - 1)])
+    name = _name(relating, frame)
+    also = f"I spent {span(float(total[best]) / NS_PER_S)} there{f', and call it {name}' if name else ''}."
+    return Draft(query.kind, frame, SURE, ((frame, 1.0),), events=(frame,), also=also)
+
+
+def _densest(query: Query, relating: Relating) -> tuple[int, int]:
+    """-> (a frame where most of a thing are, how many); by the places of things, else by what one picture shows."""
+    retriever, scene = relating.retriever, relating.scene
+    found = relating.thing(query, query.target).found
+    at_once = max(shown_at_once(query, retriever, scene, found), key=lambda entry: entry[1], default=(0, 0))
+    ids = things_of(query, retriever, relating.finder, scene, found)[:COUNTED]
+    entities: list[Entity] = [retriever.reader.entity(relating.view, name, relating.as_of_ns) for name in ids]
+    best, many = None, at_once[1]
+    for entity in entities:
+        here = [
+            other
+            for other in entities
+            if other.position.map_id == entity.position.map_id
+            and np.hypot(*np.subtract(other.position.mean_m, entity.position.mean_m)[:2]) <= CELL_M
+        ]
+        if len(here) > many:
+            best, many = entity, len(here)
+    frame = relating.frame_of(best) if best is not None else None
+    return (at_once[0] if frame is None else frame), many
+
+
+def _name(relating: Relating, frame: int) -> str:
+    """What captions call the place of a frame; empty where they do not."""
+    label = relating.retriever.reader.place_of(int(relating.scene.keyframe_ids[frame])).label
+    return "" if label == UNNAMED else label

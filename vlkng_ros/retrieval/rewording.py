@@ -1,0 +1,102 @@
+"""Wordings that ask the same in other words than the grammar knows: "and the dog", "since when", "list all people"."""
+
+from __future__ import annotations
+
+import re
+
+from vlkng_ros.retrieval.padding import A_TRIP, WHOSE
+
+_BEGIN = rf"(?:at|in) the (?:very )?(?:beginning|start)(?: of {WHOSE} {A_TRIP})?"
+_END = rf"(?:at|in) the (?:very )?end(?: of {WHOSE} {A_TRIP})?"
+_WHERE_IT_IS = r"(?:location|position|coordinates?)"
+_THINK = r"(?:do|would|can|could) (?:you|we) (?:think|say|believe|confirm|guess)(?: that)?"
+_TAG = r",? (?:(?:did|do|have|is|was|are|were)(?:n't| not)? (?:you|i|we|there|it|they)|right|correct|yes|no|okay|ok)$"
+_SAME_ASKED = (
+    (re.compile(r"^and (?=(?:what|how|where|when|which|who|is|are|did|do|have)\b)"), ""),
+    (re.compile(r"^and (?=(?:the|a|an|my|your|our)\b)"), "what about "),
+    (re.compile(r"^(?:seen|noticed|spotted) (?=(?:any|a|an|the|my|some)\b)"), "have you seen "),
+    (re.compile(r"^any (?!(?:idea|luck|chance|news|thing|one)\b)([a-z].+?)(?: around| here| there)?$"),
+     r"are there any \1"),
+    (re.compile(r"^whom\b"), "who"),
+    (re.compile(r"^who(?: is|'s| was| were| has been| have been) (?:here|there|around|home|present)$"),
+     "who did you see"),
+    (re.compile(r"^(what) (?:lies|lie|stands|stood|sits|sat|hangs|hung|lay) (?=between|near|on|in|under|next|behind|"
+                r"above|beside|opposite|against|to the)"),
+     r"\1 is "),
+    (re.compile(r"^since when (?:is|was|are|were|has|have) (.+?)(?: been)?(?: there| here| around)?$"),
+     r"when did you first see \1"),
+    (re.compile(r"^what (?:was|is|were) the (?:very )?(?:last|next|first) (?:thing|object|item)s? (?:that )?"
+                r"(?:you|i|we) (?:saw|passed|noticed|found|met|encountered|came across) (?:right |just )?"
+                r"(?=(?:before|after) )"),
+     "what did you see "),
+    (re.compile(r"^how long (?:have|has|did|were|are) (?:you|the robot|we) (?:been )?(?:running|run|driving|drive|"
+                r"recording|record|on|awake|operating|active|up|working|going|under way|moving(?: around)?|"
+                r"driving around)$"),
+     "how long was the trip"),
+    (re.compile(r"^(is|was|are|were) (.+?) (closer|nearer|farther|further|farther away|further away) (?:to|from) (.+?) "
+                r"or (?:to |from )?(?:to )?(.+)$"),
+     r"which is \3 to \2, \4 or \5"),
+    (re.compile(r"^(?:show me|tell me|list|give me|name)(?: me)? (?:everything|all things|all objects|anything|what)"
+                r"(?: (?:that|which))?(?: is| are| you saw)? (?=(?:near|next to|beside|around|on|in|under|behind|above|"
+                r"between|close to)\b)"),
+     "what is "),
+    (re.compile(r"^how many (met(?:er|re)s?|feet|yards|miles|centimet(?:er|re)s|kilomet(?:er|re)s|cm|km)"
+                r"(?: away| far| apart)? (is|are|was|were|am|from|between)\b(.*?)(?: away)?$"),
+     r"how far \2\3 in \1"),
+    (re.compile(rf"^(?:you|i|we) (?:saw|have seen|passed|found|noticed) (.+?){_TAG}"), r"did you see \1"),
+    (re.compile(rf"^there (is|are|was|were) (.+?){_TAG}"), r"\1 there \2"),
+    (re.compile(r"^is it (?:true|right|correct|the case|possible) that (?:you|i|we) (?:saw|have seen|passed)\b"),
+     "did you see"),
+    (re.compile(r"\bdid (you|i|we) (?:stay|remain|spend(?: time)?) (?=(?:in|at|on|near|inside)\b)"), r"were \1 "),
+    (re.compile(r"\b(?:everyone|everybody)\b"), "the people"),
+    (re.compile(rf"^what did (you|i|we) see {_BEGIN}$"), r"what did \1 see first"),
+    (re.compile(rf"^what did (you|i|we) see {_END}$"), r"what did \1 see last"),
+    (re.compile(rf"^where (?:were|was|are) (you|i|we) {_BEGIN}$|^.*\bback to (?:the )?(?:start|beginning)$"),
+     "where did you start"),
+    (re.compile(rf"^where (?:were|was|are) (?:you|i|we) {_END}$|^where did (?:you|i|we) (?:end|finish)(?: up)?$"),
+     "where are you"),
+    (re.compile(r"^what (?:has been|was|were|have been) seen$"), "what did you see"),
+    (re.compile(rf"^(?:the )?((?!(?:what|which|where|your|my|current|start|end)\b)[a-z]+) {_WHERE_IT_IS}$"),
+     r"where is the \1"),
+    (re.compile(r"^(?:(?:tell|give|show) me )?(?:the )?" + _WHERE_IT_IS + " of "), "where is "),
+    (re.compile(rf"^{_THINK} there (is|are|was|were)\b"), r"\1 there"),
+    (re.compile(rf"^{_THINK} (?:you|i|we) (?:saw|have seen)\b"), "did you see"),
+    (re.compile(r"^(?:have|has) (?:you|we|it) got\b|^is it possible to (?:see|find)\b"), "is there"),
+    (re.compile(r"^where (?:should|can|could|do|must|would) (?:i|we|you) (?:look|search) for\b"), "where is"),
+    (re.compile(r"^(?:how|what) about (?=(?:the|a|an|my|your|our)\b)"), "where is "),
+    (re.compile(r"^(what|which|who) (?:came|appeared|was seen|was visible) (?=first|last)"), r"\1 did you see "),
+    (re.compile(r"^(?:list|name|enumerate|tell me|show me|give me(?: a list of)?|describe|recall) (?:me )?"
+                r"(?:all |every |the )*(?:everything|(?:thing|object|item)s?)"
+                r"(?: (?:that )?(?:you|i|we) (?:saw|have seen|remember|know|found))?$"),
+     "what did you see"),
+    (re.compile(r"^(?:list|name|enumerate) (?:all |every |the )*(?P<thing>[a-z ]+?)(?: (?:that )?(?:you|i|we) "
+                r"(?:saw|have seen|passed|found|remember))?$"), r"what kinds of \g<thing> did you see"),
+    (re.compile(r"\b(?:kind|sort|type)s? of (?=(?:thing|object|item)s?\b)"), ""),
+    (re.compile(r"\b(how many|which|what) (?:different|distinct|various|separate) (?=[a-z])"), r"\1 "),
+    (re.compile(r"^(what|who|where|which \w+) else\b"), r"\1"),
+    (re.compile(r"\b(?:nobody|no one|no-one)\b"), "no person"),
+)  # fmt: skip
+"""Wordings that ask the same in other words than the grammar knows."""
+_DOES = re.compile(
+    r"^(?:did|does) (?P<who>(?:a |the )?(?:person|people|man|woman|child|anyone|anybody|someone|somebody)) "
+    r"(?P<verb>come|go|walk|enter|leave|pass|stand|sit|run|fall|open|close|take|bring|use|talk|drive|ride|wait|sleep|eat|"
+    r"drink|read|work|play|dance|wave|smile|cook|clean)\b"
+)
+_DOUBLED = frozenset(("sit", "run"))
+_ANYONE = re.compile(r"\b(?:anyone|anybody|someone|somebody)\b(?: else\b)?(?!')")
+_IS_THERE = re.compile(r"^(is|was)(?= a person\b)")
+
+
+def reworded(text: str) -> str:
+    """A question in the words that the grammar knows."""
+    for pattern, same in _SAME_ASKED:
+        text = pattern.sub(same, text)
+    text = _ANYONE.sub("a person", _DOES.sub(_doing, text))
+    return _IS_THERE.sub(r"\1 there", " ".join(text.split())).strip(" ,")
+
+
+def _doing(found: re.Match[str]) -> str:
+    """What somebody is asked to have done as what captions say of them: "did anyone sit" as "was a person sitting"."""
+    verb = found["verb"]
+    stem = verb + verb[-1] if verb in _DOUBLED else verb.removesuffix("e")
+    return f"was there {found['who']} {stem}ing"
