@@ -14,12 +14,13 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "vlkng_ros"
 
-VOCABULARY = {"types", "config", "errors", "moments"}
+VOCABULARY = {"types", "config", "errors", "moments", "plurals"}
 MAY_IMPORT = {
     "types": {"errors"},
     "config": {"errors"},
     "errors": set(),
     "moments": set(),
+    "plurals": set(),
     "chat": set(),
     "memory": {"chat"},
     "perception": {"chat"},

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from vlkng_ros.errors import CaptionFileError, PoseError
+from vlkng_ros.plurals import singular
 from vlkng_ros.types import Detection, Perception, Pose, Quaternion, Vec3
 
 MIN_TRAVEL_M = 0.1
@@ -89,7 +90,7 @@ def detections_of(labels: Sequence[str], dlabels: Sequence[str]) -> tuple[Detect
     extra: list[Detection] = []
     for text in dlabels:
         phrase = head_phrase(text)
-        spoken_of = [i for i in free if f" {_singular(phrase)}".endswith(f" {_singular(labels[i])}")]
+        spoken_of = [i for i in free if f" {singular(phrase.lower())}".endswith(f" {singular(labels[i].lower())}")]
         if spoken_of:
             best = max(spoken_of, key=lambda i: (len(labels[i]), -i))
             texts[best] = text
@@ -102,11 +103,6 @@ def detections_of(labels: Sequence[str], dlabels: Sequence[str]) -> tuple[Detect
 def head_phrase(text: str) -> str:
     """The thing a region text is about: "bicycles" of "bicycles leaning on a fence." All of it where that fails."""
     return _REST.sub("", _ARTICLE.sub("", text.rstrip("."))) or text
-
-
-def _singular(phrase: str) -> str:
-    phrase = phrase.lower()
-    return phrase[:-1] if phrase.endswith("s") and not phrase.endswith("ss") else phrase
 
 
 class _Heading:

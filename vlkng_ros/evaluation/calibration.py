@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from vlkng_ros.answering.confidence import AT_NEEDED, STEEPNESS
 from vlkng_ros.evaluation.abstention import labels_of, unseen
 from vlkng_ros.evaluation.benchmark import Recording
-from vlkng_ros.evaluation.scores import WITHIN_M
+from vlkng_ros.evaluation.scores import WITHIN_M, calibration_error, reliability
 from vlkng_ros.memory.words import terms
 from vlkng_ros.retrieval.hybrid_search import HybridSearch
 from vlkng_ros.retrieval.presets import OURS, view_for
@@ -34,7 +34,6 @@ SEEN = 250
 NEVER_SEEN = 150
 PRIOR = 1 / 3
 """Share of questions about things never seen that confidences are meant for."""
-BINS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,20 +102,14 @@ def fit(samples: Sequence[Sample]) -> tuple[float, float]:
     return float(constants[0]), float(1 / (1 + math.exp(-constants[1])))
 
 
-def reliability(samples: Sequence[Sample], steepness: float = STEEPNESS, at_needed: float = AT_NEEDED) -> Fitted:
-    """How well constants hold on samples."""
+def held_on(samples: Sequence[Sample], steepness: float = STEEPNESS, at_needed: float = AT_NEEDED) -> Fitted:
+    """How well constants hold on samples, of which there are some."""
     margin, right, weight = _columns(samples)
     sure = 1 / (1 + np.exp(-(steepness * margin + math.log(at_needed / (1 - at_needed)))))
-    place = np.clip((sure * BINS).astype(int), 0, BINS - 1)
-    bins, gap = [], 0.0
-    for number in range(BINS):
-        inside = place == number
-        if inside.any():
-            mean = float(np.average(sure[inside], weights=weight[inside]))
-            share = float(np.average(right[inside], weights=weight[inside]))
-            bins.append((round(mean, 3), round(share, 3), int(inside.sum())))
-            gap += float(weight[inside].sum()) * abs(mean - share)
-    return Fitted(round(steepness, 3), round(at_needed, 3), round(gap / float(weight.sum()), 3), tuple(bins))
+    pairs, weights = list(zip(sure.tolist(), (right > 0).tolist(), strict=True)), weight.tolist()
+    bins = [(round(mean, 3), round(share, 3), number) for mean, share, number in reliability(pairs, weights)]
+    gap = calibration_error(pairs, weights) or 0.0
+    return Fitted(round(steepness, 3), round(at_needed, 3), gap, tuple(bins))
 
 
 def _columns(
@@ -136,9 +129,9 @@ def left_out(samples: Sequence[Sample]) -> dict[str, dict[str, Fitted]]:
     for name in dict.fromkeys(sample.recording for sample in samples):
         tested = [sample for sample in samples if sample.recording == name]
         others = [sample for sample in samples if sample.recording != name]
-        found[name] = {"in use": reliability(tested)}
+        found[name] = {"in use": held_on(tested)}
         if others:
-            found[name]["fitted on the others"] = reliability(tested, *fit(others))
+            found[name]["fitted on the others"] = held_on(tested, *fit(others))
     return found
 
 
@@ -146,8 +139,8 @@ def write(folder: Path, samples: Sequence[Sample]) -> Path:
     """``calibration.json``: constants fitted on all and on all but one, reliability bins, samples."""
     steepness, at_needed = fit(samples)
     content: dict[str, Any] = {
-        "in use": asdict(reliability(samples)),
-        "fitted on all": asdict(reliability(samples, steepness, at_needed)),
+        "in use": asdict(held_on(samples)),
+        "fitted on all": asdict(held_on(samples, steepness, at_needed)),
         "left out": {
             name: {how: asdict(fitted) for how, fitted in both.items()} for name, both in left_out(samples).items()
         },

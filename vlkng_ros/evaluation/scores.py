@@ -15,6 +15,7 @@ from vlkng_ros.types import NS_PER_S, Answer, AnswerKind, AnswerStatus, Pose, Ra
 WITHIN_M = 15.0
 WITHIN_MINUTES = 0.5
 TOP = 5
+BINS = 10
 RIGHT_MARK = 4
 """LLM-Match from which an answer in words counts as right, where one must."""
 
@@ -199,27 +200,39 @@ def confidences(judged: Sequence[Judged]) -> list[tuple[float, bool]]:
     return [(j.confidence, j.right) for j in judged if j.in_kind and j.right is not None]
 
 
-def reliability(pairs: Sequence[tuple[float, bool]], bins: int = 10) -> list[tuple[float, float, int]]:
+def reliability(
+    pairs: Sequence[tuple[float, bool]], weights: Sequence[float] | None = None
+) -> list[tuple[float, float, int]]:
     """Calibration: ``(mean confidence, share right, number)`` of bins of equal width that are not empty.
 
     Args:
         pairs: ``(confidence in 0..1, right)``.
-        bins: number of bins.
+        weights: how much each counts; the same where left out.
     """
-    inside: dict[int, list[tuple[float, bool]]] = {}
-    for confidence, right in pairs:
-        inside.setdefault(min(bins - 1, max(0, int(confidence * bins))), []).append((confidence, right))
-    return [
-        (statistics.fmean(c for c, _ in group), statistics.fmean(r for _, r in group), len(group))
-        for _, group in sorted(inside.items())
-    ]
+    return [(confidence, right, number) for confidence, right, number, _ in _bins(pairs, weights)]
 
 
-def calibration_error(pairs: Sequence[tuple[float, bool]], bins: int = 10) -> float | None:
-    """Expected calibration error: mean distance of confidence and share right, weighted by the bins' numbers."""
+def calibration_error(pairs: Sequence[tuple[float, bool]], weights: Sequence[float] | None = None) -> float | None:
+    """Expected calibration error: mean distance of confidence and share right, weighted by what is in the bins."""
     if not pairs:
         return None
-    return round(sum(abs(c - r) * n for c, r, n in reliability(pairs, bins)) / len(pairs), 3)
+    bins = _bins(pairs, weights)
+    return round(sum(abs(c - r) * weight for c, r, _, weight in bins) / sum(weight for *_, weight in bins), 3)
+
+
+def _bins(
+    pairs: Sequence[tuple[float, bool]], weights: Sequence[float] | None
+) -> list[tuple[float, float, int, float]]:
+    """Mean confidence, share right, number and weight of each bin."""
+    inside: dict[int, list[tuple[float, bool, float]]] = {}
+    for (confidence, right), weight in zip(pairs, weights or [1.0] * len(pairs), strict=True):
+        inside.setdefault(min(BINS - 1, max(0, int(confidence * BINS))), []).append((confidence, right, weight))
+    found = []
+    for _, group in sorted(inside.items()):
+        weight = math.fsum(w for *_, w in group)
+        means = (math.fsum(c * w for c, _, w in group) / weight, math.fsum(r * w for _, r, w in group) / weight)
+        found.append((*means, len(group), weight))
+    return found
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vlkng_ros import plurals
 from vlkng_ros.memory import said, statements, words
 from vlkng_ros.memory.database import index_of, sync_folder
 from vlkng_ros.memory.said import Said
@@ -98,7 +99,7 @@ def digest_of_texts(texts: Iterable[str]) -> str:
 @lru_cache(maxsize=1)
 def rules() -> str:
     """Digest of the code that reads texts: what another version made of them is made anew."""
-    return _digest(Path(str(module.__file__)).read_bytes() for module in (words, statements, said))
+    return _digest(Path(str(module.__file__)).read_bytes() for module in (words, plurals, statements, said))
 
 
 def _digest(parts: Iterable[bytes]) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import re
 
+from vlkng_ros.plurals import singular
+
 _NOT_NAME = re.compile(r"\W+")
-_NO_PLURAL = ("ss", "us", "is")
 _IRREGULAR = {
     "people": "person",
     "men": "man",
@@ -37,15 +38,7 @@ def normal_form(label: str) -> str:
 
 
 def _singular(word: str) -> str:
-    if word in _IRREGULAR:
-        return _IRREGULAR[word]
-    if len(word) < 4 or not word.endswith("s") or word.endswith(_NO_PLURAL):
-        return word
-    if word.endswith("ies"):
-        return word[:-3] + "y"
-    if word.endswith(("ches", "shes", "sses", "xes", "zes")):
-        return word[:-2]
-    return word[:-1]
+    return _IRREGULAR.get(word) or (singular(word) if len(word) > 3 else word)
 
 
 def type_slug(label: str) -> str:

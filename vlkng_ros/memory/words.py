@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from vlkng_ros.plurals import singular
+
 _TOKEN = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 
 STOP_WORDS = frozenset(
@@ -129,7 +131,7 @@ def stem(word: str) -> str:
         return stem(word[:-1])
     if len(word) < 4 or word in _KEEP or not word.isalpha():
         return word
-    base = _singular(word)
+    base = singular(word)
     if base in _IRREGULAR:
         return _without_mute_e(_IRREGULAR[base])
     for ending in ("ing", "ed"):
@@ -141,16 +143,6 @@ def stem(word: str) -> str:
 
 def _without_mute_e(word: str) -> str:
     return word[:-1] if word.endswith("e") and len(word) > 4 else word
-
-
-def _singular(word: str) -> str:
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    if word.endswith(("sses", "shes", "ches", "xes", "zes")):
-        return word[:-2]
-    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        return word[:-1]
-    return word
 
 
 def _restored(root: str) -> str:

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from vlkng_ros.perception.base import Frame, PerceptionBackend
 from vlkng_ros.perception.labels import clean_label
+from vlkng_ros.plurals import singular
 from vlkng_ros.types import Detection, Perception
 
 _WORD = re.compile(r"\w+")
@@ -51,6 +52,5 @@ def matches(detection: Detection, phrase: str) -> bool:
 
 
 def _words(text: str) -> frozenset[str]:
-    """Words without articles and the commonest plural ending."""
-    words = _WORD.findall(clean_label(text).casefold())
-    return frozenset(word[:-1] if len(word) > 3 and word.endswith("s") and word[-2] != "s" else word for word in words)
+    """Words without articles and plural endings."""
+    return frozenset(singular(word) if len(word) > 3 else word for word in _WORD.findall(clean_label(text).casefold()))

@@ -7,7 +7,7 @@ from captioned_drives import Seen, WordEncoder, remember
 
 from vlkng_ros.answering.confidence import AT_NEEDED, STEEPNESS, confidence
 from vlkng_ros.evaluation.benchmark import RecordedFrame, Recording
-from vlkng_ros.evaluation.calibration import Sample, fit, left_out, reliability, samples_of, write
+from vlkng_ros.evaluation.calibration import Sample, fit, held_on, left_out, samples_of, write
 from vlkng_ros.memory import MemoryReader
 from vlkng_ros.retrieval import Retriever
 from vlkng_ros.types import Detection, Perception, Pose
@@ -32,10 +32,10 @@ def test_the_constants_are_found_again() -> None:
 def test_the_gap_is_what_confidence_and_truth_differ_by() -> None:
     # Confidence 0.5 at margin 0; of the four asked of what was seen three are right, and of what never was none.
     seen = [Sample("a", "thing", True, 0.0, i < 3) for i in range(4)]
-    assert reliability(seen, 4.0, 0.5).bins == ((0.5, 0.75, 4),)
-    assert reliability(seen, 4.0, 0.5).gap == 0.25
+    assert held_on(seen, 4.0, 0.5).bins == ((0.5, 0.75, 4),)
+    assert held_on(seen, 4.0, 0.5).gap == 0.25
     # One never seen weighs as two of the four, so that they are a third: 3 of 6 are right.
-    both = reliability([*seen, Sample("a", "other", False, 0.0, False)], 4.0, 0.5)
+    both = held_on([*seen, Sample("a", "other", False, 0.0, False)], 4.0, 0.5)
     assert (both.bins, both.gap) == (((0.5, 0.5, 5),), 0.0)
 
 

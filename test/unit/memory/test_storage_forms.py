@@ -91,6 +91,7 @@ def test_attributes_come_back_without_those_that_say_nothing(attributes):
         ("CDs", "cds"),
         ("tennis", "tennis"),
         ("wheels", "wheel"),
+        ("ties", "tie"),
         ("  ", ""),
     ],
 )
