@@ -32,6 +32,8 @@ from vlkng_ros.memory.schema import APPLICATION_ID, SCHEMA_VERSION, migrate
 
 BUSY_TIMEOUT_MS = 10_000
 CACHE_KIB = 65_536
+LOG_INDEX_BYTES = 32_768
+"""What ``-shm`` takes at least."""
 WAL_PAGES = 4_000
 """Pages in the WAL (16 MB) that are moved to the database at the next COMMIT."""
 _UPDATE = "open it once for writing, with builder_node or `vlkng associate`, which brings it up to date"
@@ -93,7 +95,7 @@ def _broken(path: Path, error: Exception) -> MemoryDamagedError:
 
 def _explain(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> MemoryFileError:
     text = str(error)
-    if "is full" in text:
+    if "is full" in text or ("disk I/O" in text and _is_full(path)):
         return StorageFullError(f"{path}: the disk is full; what was acknowledged is safe, free some space and go on")
     if "readonly" in text or "unable to open" in text:
         return StorageFullError(f"{path}: cannot write to {path.parent} ({text}); what was acknowledged is safe")
@@ -102,6 +104,15 @@ def _explain(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> MemoryFil
     if undecodable or any(word in text for word in _DAMAGE):
         return MemoryDamagedError(f"{path}: damaged ({text}); {salvageable(path)}")
     return MemoryFileError(f"{path}: {text}")
+
+
+def _is_full(path: Path) -> bool:
+    """Whether not even the index of a log has room, without which nothing can be read while others may write."""
+    try:
+        disk = os.statvfs(path.parent)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < LOG_INDEX_BYTES
 
 
 def salvageable(path: Path) -> str:
@@ -321,6 +332,20 @@ def _connect(path: Path, options: str) -> sqlite3.Connection:
 
 def _uri(path: Path, options: str) -> str:
     return f"file:{quote(str(path.absolute()))}?{options}"
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, for its owner alone, and what is missing of those above it, all of them durable."""
+    if folder.is_dir():
+        return
+    above = folder.parent
+    if not above.is_dir():
+        above.mkdir(parents=True, exist_ok=True)
+        for parent in above.parents:
+            with suppress(OSError):  # not every folder above is ours to open
+                sync_folder(parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    sync_folder(above)
 
 
 def sync_folder(folder: Path) -> None:

@@ -19,6 +19,8 @@ class ImageFolder:
 
     def __init__(self, database: Path) -> None:
         self.path = frames_of(database)
+        self._durable: set[Path] = set()
+        """Folders of images that a power cut cannot take away."""
 
     def file(self, keyframe_id: int) -> Path:
         """Where a keyframe's image is or would be."""
@@ -31,11 +33,12 @@ class ImageFolder:
             OSError: the disk is full or the folder read-only.
         """
         target = self.file(keyframe_id)
-        if not target.parent.is_dir():
+        if target.parent not in self._durable or not target.parent.is_dir():
+            # Also where they are there: who made them may have been killed before they were durable.
             for folder in (self.path, target.parent):
                 folder.mkdir(mode=0o700, exist_ok=True)
-            sync_folder(self.path.parent)
-            sync_folder(self.path)
+                sync_folder(folder.parent)
+            self._durable.add(target.parent)
         draft = target.with_suffix(".part")
         try:
             fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)

@@ -13,7 +13,7 @@ from vlkng_ros.memory import anchors, perceiving
 from vlkng_ros.memory.associating import LiveViews
 from vlkng_ros.memory.association.base import Associator
 from vlkng_ros.memory.correcting import correct_poses
-from vlkng_ros.memory.database import check_file, drop_index, explained, open_for_writing, parsed
+from vlkng_ros.memory.database import check_file, drop_index, explained, make_folder, open_for_writing, parsed
 from vlkng_ros.memory.forgetting import Forgetting
 from vlkng_ros.memory.image_retention import NO_LIMITS, ImageLimits, ImageRetention
 from vlkng_ros.memory.lock import WriterLock
@@ -91,7 +91,7 @@ class MemoryWriter:
         with suppress(MemoryNotFoundError):
             check_file(file)
         with explained(file):
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(file.parent)
             lock = WriterLock(file)
         try:
             connection = open_for_writing(file)

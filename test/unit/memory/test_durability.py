@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,8 @@ from conftest import ram_folder
 from killed_writers import Memory, check_whole, integrity
 from remembered_drives import SECOND, Frame, frame, remember
 
-from vlkng_ros.errors import StorageFullError
-from vlkng_ros.memory import MemoryReader, MemoryWriter
+from vlkng_ros.errors import MemoryFileError, StorageFullError
+from vlkng_ros.memory import MemoryReader, MemoryWriter, database
 from vlkng_ros.memory.association.proximity import ProximityAssociator
 from vlkng_ros.types import Detection, Perception
 
@@ -115,6 +116,30 @@ def test_a_log_with_a_flipped_bit_opens_as_a_prefix_too():
         shutil.rmtree(folder)
 
 
+def test_an_image_and_every_folder_on_the_way_to_it_are_durable_before_the_keyframe(tmp_path, monkeypatch):
+    fsync, synced = os.fsync, []
+
+    def noted(fd):
+        synced.append(Path(os.readlink(f"/proc/self/fd/{fd}")))
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    path = tmp_path / "robots" / "alice" / "memory.db"
+    with MemoryWriter.open(path, encoder=None) as writer:
+        assert {path.parent, path.parent.parent, tmp_path} <= set(synced)
+        writer.start_session(robot="alice", map_id="house", frame_id="map")
+        shown, folder = frame(0, 0, "cup"), path.with_suffix(".frames")
+        for _ in range(2):  # and again, where somebody took it away
+            synced.clear()
+            shutil.rmtree(folder, ignore_errors=True)
+            writer.add_keyframe(shown.capture(), b"jpeg")
+            assert synced[:2] == [path.parent, folder]
+            assert [one.parent for one in synced[2:]] == [folder / "000000", folder]
+        synced.clear()
+        writer.add_keyframe(shown.capture(), b"jpeg")
+        assert [one.suffix for one in synced] == [".part", ""]
+
+
 def test_a_full_disk_is_said_and_loses_nothing(open_writer, open_reader):
     writer = open_writer()
     remember(writer, [frame(i, 0, "cup") for i in range(3)])
@@ -138,6 +163,21 @@ def test_a_full_disk_is_said_and_loses_nothing(open_writer, open_reader):
     (last,) = remember(writer, [frame(300, 0, "cup")])
     reader.refresh()
     assert reader.keyframe_nearest(300 * SECOND).keyframe_id == last
+
+
+def test_a_disk_too_full_to_open_a_memory_on_is_said_to_be_full(open_writer, path, monkeypatch):
+    open_writer()
+
+    def broken(*_):
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(database, "_connect", broken)
+    monkeypatch.setattr(database, "LOG_INDEX_BYTES", 1 << 62)
+    with pytest.raises(StorageFullError, match="the disk is full"):
+        MemoryReader.open(path)
+    monkeypatch.setattr(database, "LOG_INDEX_BYTES", 0)
+    with pytest.raises(MemoryFileError, match=r"disk I/O error$"):
+        MemoryReader.open(path)
 
 
 def test_a_disk_that_turns_read_only_is_said_and_loses_nothing(open_writer, open_reader):

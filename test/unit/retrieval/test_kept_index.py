@@ -1,17 +1,20 @@
 """The index beside a memory: taken over where it fits, made anew where not, and gone with what is forgotten."""
 
+import errno
 import os
+import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pytest
 from captioned_drives import Seen, WordEncoder, open_writer, round_trip, write
 from test_follower import content
 
-from vlkng_ros.memory import MemoryReader
+from vlkng_ros.memory import MemoryReader, index_file
 from vlkng_ros.memory.database import index_of
-from vlkng_ros.memory.index_file import load_index
+from vlkng_ros.memory.index_file import StoredIndex, load_index, save_index
 from vlkng_ros.memory.text_index import TextIndex
 from vlkng_ros.retrieval import follower
 from vlkng_ros.retrieval.follower import IndexFollower
@@ -162,3 +165,74 @@ def test_a_memory_made_where_another_was_taken_away_does_not_find_its_index(path
     path.unlink()
     with open_writer(path, WordEncoder()):
         assert not index_of(path).exists()
+
+
+def test_one_torn_at_any_byte_is_no_index_or_the_same(path: Path) -> None:
+    with open_writer(path, WordEncoder()) as writer:
+        write(writer, round_trip()[:20])
+    made, _ = started(path)
+    file, rng = index_of(path), random.Random(11)
+    whole = file.read_bytes()
+    kept = said_by(load_index(path))
+    unreadable = 0
+    for number in range(200):
+        # The names and places of the columns stand at the end, where what a torn file says of itself is decided.
+        at = rng.randrange(len(whole)) if number % 2 else rng.randrange(len(whole) - 1600, len(whole))
+        torn = bytearray(whole[:at])
+        if number % 4 == 1:
+            torn += rng.randbytes(len(whole) - at)
+        elif number % 4 == 2:
+            torn += bytes([whole[at] ^ 1 << rng.randrange(8)]) + whole[at + 1 :]
+        elif number % 4 == 3:
+            torn += bytes(len(whole[at : at + 512])) + whole[at + 512 :]
+        file.write_bytes(torn)
+        found = load_index(path)
+        unreadable += found is None
+        assert found is None or said_by(found) == kept
+    assert unreadable > 150
+    assert started(path) == (made, 1)
+
+
+def said_by(index: StoredIndex | None) -> list[object]:
+    assert index is not None
+    columns = [*index[:6], *index.said, *index[7:]]
+    return [column.tolist() if isinstance(column, np.ndarray) else column for column in columns]
+
+
+def test_a_disk_that_fills_up_while_it_is_written_is_left_as_it_was(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_writer(path, WordEncoder()) as writer:
+        write(writer, round_trip()[:5])
+        made, _ = started(path)
+        before = index_of(path).read_bytes()
+        kept = load_index(path)
+        assert kept is not None
+
+        def full(opened: BinaryIO, index: StoredIndex) -> None:
+            opened.write(b"half of it")
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(index_file, "_write", full)
+        assert not save_index(path, kept)
+    assert (index_of(path).read_bytes(), started(path)[0]) == (before, made)
+    assert list(path.parent.glob("*.new")) == []
+
+
+def test_of_two_readers_that_keep_it_at_once_one_does(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_writer(path, WordEncoder()) as writer:
+        write(writer, round_trip()[:5])
+    made, _ = started(path)
+    kept = load_index(path)
+    assert kept is not None
+    write_it, second = index_file._write, []
+
+    def meanwhile(opened: BinaryIO, index: StoredIndex) -> None:
+        monkeypatch.setattr(index_file, "_write", write_it)
+        second.append(save_index(path, index))
+        write_it(opened, index)
+
+    monkeypatch.setattr(index_file, "_write", meanwhile)
+    assert save_index(path, kept)
+    assert second == [False]
+    assert started(path) == (made, 0)
