@@ -140,7 +140,13 @@ class MemoryQuery:
         if len(scene):
             with self._reader.snapshot():  # one transaction, not one for each of many small reads
                 draft = answerer.draft(query, scene, asker)
-        if query.bare and not query.times and self._strange(query, scene) and (draft.value is None or _is_name(query)):
+        if (
+            query.bare
+            and not query.beyond
+            and not query.times
+            and self._strange(query, scene)
+            and (draft.value is None or _is_name(query))
+        ):
             also = "" if _NO_THING.search(query.target) else f", and have not seen {query.target}"
             draft = Draft(query.kind, None, 0.0, reason=f"{NOT_UNDERSTOOD}{also}")
         watch.lap("retrieve")

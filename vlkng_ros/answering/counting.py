@@ -38,6 +38,10 @@ def counted(
     """Occasions, or things: those of the preset's view, and at least as many as a frame shows at once."""
     if query.times_asked:
         return Draft(query.kind, len(runs_of(found.total)), sure, frames, thing=query.target)
+    if query.attribute == "kind":
+        names = _names(query)
+        said = {frozenset(retriever.index.terms_of[slot]) for slot in found.fit.slots.tolist()}
+        return Draft(query.kind, sum(words in names for words in said), sure, frames, thing=query.target)
     ids = [] if query.relation is not None else things_of(query, retriever, finder, scene, found)
     qualities = [phrase for phrase in query.excluded if terms(phrase) and _is_quality(phrase)]
     if qualities:
@@ -94,11 +98,17 @@ def everything(query: Query, retriever: Retriever, finder: Finder, scene: Scene)
     reader = retriever.reader
     since, until = int(scene.stamps_ns[0]), int(scene.stamps_ns[-1])
     stats = reader.stats()
-    if (since, until) == (stats.oldest_ns, stats.newest_ns):
+    if (since, until) == (stats.oldest_ns, stats.newest_ns) and not query.excluded:
         count = stats.entities.get(finder.in_view, 0)
     else:
         known = reader.entities(finder.in_view, until)
-        count = sum(entity.first_seen_ns <= until and entity.last_seen_ns >= since for entity in known)
+        left_out = [frozenset(terms(phrase)) for phrase in query.excluded]
+        count = sum(
+            entity.first_seen_ns <= until
+            and entity.last_seen_ns >= since
+            and not any(words <= frozenset(terms(entity.label)) for words in left_out)
+            for entity in known
+        )
     return Draft(query.kind, count, EVERYTHING, ((len(scene) - 1, 1.0),))
 
 

@@ -8,19 +8,18 @@ import math
 from vlkng_ros.answering.confidence import absence
 from vlkng_ros.answering.draft import Draft
 from vlkng_ros.answering.relating import Relating, Thing, closest
+from vlkng_ros.retrieval.forms import in_metres
 from vlkng_ros.retrieval.grammar import Superlative
 from vlkng_ros.retrieval.query import Query
 from vlkng_ros.types import AnswerKind, Entity
 
 BY_DISTANCE = (Superlative.NEAREST, Superlative.FARTHEST)
-UNITS = {"f": 0.3048, "y": 0.9144, "mi": 1609.344, "in": 0.0254, "c": 0.01, "k": 1000.0}
-"""Metres in a unit, by how its name begins."""
 
 
 def length(metres: float, unit: str = "") -> str:
     """A length in metres, and before that in another unit where one was asked for."""
-    size = next((metres_in for name, metres_in in UNITS.items() if unit.startswith(name)), None)
-    return f"{metres:.1f} m" if size is None else f"{metres / size:.1f} {unit} ({metres:.1f} m)"
+    size = in_metres(unit)
+    return f"{metres:.1f} m" if size == 1.0 else f"{metres / size:.1f} {unit} ({metres:.1f} m)"
 
 
 def distance(query: Query, relating: Relating) -> Draft:
@@ -103,7 +102,7 @@ def near_asker(query: Query, relating: Relating) -> tuple[bool, str]:
             return True, ""
         metres = math.dist(viewed[0][:2], relating.asker_m[:2])
         also = f"I saw it from {metres:.1f} m away; where it stands I do not know."
-    return (metres <= relating.reach_m) is (query.superlative is Superlative.NEAREST), also
+    return (metres <= (query.reach_m or relating.reach_m)) is (query.superlative is Superlative.NEAREST), also
 
 
 def _unseen(query: Query, relating: Relating, thing: Thing) -> Draft:

@@ -27,6 +27,7 @@ _EACH = re.compile(
     r"|^(?:does|do|has|have|is) (?P<all2>(?:every|each) [a-z]+)\b"
 )
 """Of all of a kind nothing is known: there may be others."""
+_NTH = re.compile(r"^(?:second|third|fourth|fifth) ")
 _IT = re.compile(r"^(?:is|was) it\b|^(?:are|were) we\b|^(?:am|was) i\b")
 """The weather, the light, and what else no thing is asked for."""
 
@@ -45,6 +46,10 @@ def _doubt(query: Query, draft: Draft, retriever: Retriever, scene: Scene) -> st
     """Why a draft is not to be believed; empty where it is."""
     if query.kind is AnswerKind.BINARY and draft.value and (each := _EACH.search(query.text.lower().rstrip(" ?.!"))):
         return f"I do not know of {each['all'] or each['all2']}"
+    if _NTH.search(query.target) and draft.value in (None, 0, False) and not draft.reason:
+        return f"I do not count things of a kind in their order, and do not know which is the {query.target}"
+    if query.kind is AnswerKind.BINARY and draft.value and " the same " in query.text.lower() and not query.together:
+        return f"I saw {query.target}, and do not know whether it was the same"
     denied = draft.value in (None, 0) and not (draft.reason or draft.also or draft.events or query.negated)
     if query.unclear and (denied or query.kind is AnswerKind.COUNT):
         return f"I do not understand '{query.whole}'"

@@ -16,7 +16,7 @@ from vlkng_ros.answering.most import longest_stay, place_of_most, seen_most
 from vlkng_ros.answering.open_answers import ANYTHING, is_anything, listed, of_anything, of_choices
 from vlkng_ros.answering.relating import Relating
 from vlkng_ros.answering.several import of_several
-from vlkng_ros.answering.sightings import longest, runs_of, seen_in_order
+from vlkng_ros.answering.sightings import longest, runs_of, seen_in_order, time_between
 from vlkng_ros.answering.together import of_together
 from vlkng_ros.memory.words import COLORS, terms
 from vlkng_ros.retrieval.amounts import ANY
@@ -53,7 +53,7 @@ class Extractive:
     def _drafted(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Draft:
         if query.beyond:
             return Draft(query.kind, None, 0.0, reason=query.beyond)
-        if query.compared or query.change or query.together or query.most:
+        if query.compared or query.change or query.together or query.most or query.order == "until":
             return self._comparing(query, scene, asker_m)
         if query.kind is AnswerKind.BINARY and query.target in ANYTHING and query.motion is None:
             return is_anything(query, self._retriever, self._finder, scene, asker_m, self._min_confidence)
@@ -85,6 +85,8 @@ class Extractive:
             return Draft(query.kind, None, 0.0, reason="nothing was recorded in that time")
         if query.compared is not None:
             return compared(query.compared, query.kind, lambda thing, often: self._how_many(thing, often, scene))
+        if query.order == "until":
+            return time_between(query, self._finder, scene, asker_m, self._min_confidence)
         relating = self._relating(scene, asker_m)
         if query.change is not None:
             return of_change(query, relating)

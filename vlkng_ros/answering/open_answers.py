@@ -78,6 +78,11 @@ def of_choices(
     if query.kind is AnswerKind.BINARY:
         best = max(found, default=None, key=lambda entry: entry[:2])
         return Draft(query.kind, best is not None, best[3] if best else NAMED, best[4] if best else (), thing=thing)
+    if not found and query.target and query.definite:
+        known = Relating(retriever, finder, scene, asker_m, min_confidence).thing(query, query.target)
+        if known.seen:
+            reason = f"I saw {query.target}, and do not know which: {' or '.join(query.choices)}"
+            return Draft(query.kind, None, 0.0, known.frames, reason=reason)
     if not found:
         return Draft(query.kind, None, NAMED, thing=thing)
     _, _, choice, sure, frames = max(found, key=lambda entry: entry[:2])
@@ -256,7 +261,7 @@ def _placed_beside(
     """
     named = relating.thing(query, relation.objects[0])
     one = query.superlative in (Superlative.NEAREST, Superlative.FARTHEST)
-    reach_m = NEAR_M if one else relating.reach_of(relation)
+    reach_m = NEAR_M if one else relating.reach_of(query, relation)
 
     def within(radius_m: float) -> list[tuple[float, Entity]]:
         known = [
@@ -292,9 +297,15 @@ def _nearest(query: Query, relating: Relating) -> Draft | None:
     around = relating.retriever.reader.near(
         relating.view, relating.asker_m, NEAR_ASKER_M, relating.as_of_ns, limit=MOST_AROUND
     )
-    return _at_place(
-        query, relating, [entity for entity in around if entity.position.source is not PositionSource.ROBOT]
-    )
+    placed = [entity for entity in around if entity.position.source is not PositionSource.ROBOT]
+    if not query.reach_m:
+        return _at_place(query, relating, placed)
+    within = [entity for entity in placed if relating.from_asker_m(entity) <= query.reach_m]
+    frame = relating.frame_of(within[0]) if within else None
+    names = list(dict.fromkeys(entity.label for entity in within))
+    if frame is None:
+        return Draft(query.kind, None, 0.0, reason="I know of nothing so near")
+    return _told(query, names, (frame,), sure=NAMED)
 
 
 def _farthest(query: Query, relating: Relating) -> Draft | None:

@@ -106,8 +106,10 @@ class Relating:
         """How far apart things are that are near each other: what the ranking of places goes by, too."""
         return RELATION_REACH_M * scale_of(self.scene.positions_m)
 
-    def reach_of(self, relation: Relation) -> float:
+    def reach_of(self, query: Query, relation: Relation) -> float:
         """How far apart things may be that stand so: next to a thing is nearer than near it, and around it farther."""
+        if query.reach_m:
+            return query.reach_m
         if relation.said in NEXT_TO:
             return min(self.reach_m, NEXT_TO_M)
         return self.reach_m * (AROUND_SCALE if relation.said in AROUND else 1.0)
@@ -207,7 +209,7 @@ class Relating:
         if stored is not None:
             return stored
         if relation.predicate in BY_DISTANCE:
-            return self._by_place(relation, target, others)
+            return self._by_place(query, relation, target, others)
         if self._captioned(relation, target):
             return Judgement(True)
         named = " and ".join(thing.phrase for thing in (target, *others))
@@ -254,9 +256,9 @@ class Relating:
                     said[f"{one} {edge.predicate} {two}"] = None
         return list(said)
 
-    def _by_place(self, relation: Relation, target: Thing, others: list[Thing]) -> Judgement:
+    def _by_place(self, query: Query, relation: Relation, target: Thing, others: list[Thing]) -> Judgement:
         """Near, far and between: by places of their own, else by where the robot stood when it saw them."""
-        reach_m = self.reach_of(relation)
+        reach_m = self.reach_of(query, relation)
         if relation.predicate == "between" and len(others) == 2:
             ends = [(a, b) for a in others[0].located for b in others[1].located if same_map(a, b)]
             away = [_from_line(t, *pair) for t in target.located for pair in ends if same_map(t, pair[0])]
@@ -271,7 +273,8 @@ class Relating:
                 )
         viewed = [self._viewed_apart(target, other) for other in others]
         named = " and ".join(other.phrase for other in others)
-        if all(apart is None or apart <= self.reach_m for apart in viewed) and relation.predicate != "far from":
+        told = relation.predicate != "far from" and not query.reach_m
+        if told and all(apart is None or apart <= self.reach_m for apart in viewed):
             known = [apart for apart in viewed if apart is not None]
             from_m = f"places {max(known):.1f} m apart" if known and max(known) >= SAME_SPOT_M else "one place"
             also = f"I saw them from {from_m}; where they stand I do not know." if known else ""

@@ -11,7 +11,7 @@ from vlkng_ros.retrieval.frame_scores import FrameScores
 from vlkng_ros.retrieval.presets import Finder
 from vlkng_ros.retrieval.query import Query
 from vlkng_ros.retrieval.retriever import Scene
-from vlkng_ros.types import Vec3
+from vlkng_ros.types import NS_PER_S, AnswerKind, Vec3
 
 STAY_SHARE = 0.5
 """Frames with this share of the best evidence belong to a stay at a place, or a sighting."""
@@ -34,6 +34,24 @@ def runs_of(total: FrameScores) -> list[tuple[int, int]]:
 def longest(runs: list[tuple[int, int]], scene: Scene) -> tuple[int, int]:
     """The run that took the most time."""
     return max(runs, key=lambda run: int(scene.stamps_ns[run[1]] - scene.stamps_ns[run[0]]))
+
+
+def time_between(query: Query, finder: Finder, scene: Scene, asker_m: Vec3 | None, min_confidence: float) -> Draft:
+    """How long after the first sighting of one part the other was seen first."""
+    firsts: list[int] = []
+    sures: list[float] = []
+    for phrase in query.parts:
+        asked = dataclasses.replace(query, kind=AnswerKind.TIME, target=phrase, whole=phrase, order="", parts=())
+        found = finder.find(asked, scene, asker_m)
+        sures.append(confidence(found.support, found.needed))
+        if sures[-1] < min_confidence or not len(found.peaks.frames):
+            return Draft(query.kind, None, absence(sures[-1], len(scene)), thing=phrase)
+        firsts.append(runs_of(found.evidence.raw)[0][0])
+    stamps_ns = [int(scene.stamps_ns[frame]) for frame in firsts]
+    told = ", ".join(f"{phrase} at {clock(stamp_ns)}" for phrase, stamp_ns in zip(query.parts, stamps_ns, strict=True))
+    seconds = abs(stamps_ns[1] - stamps_ns[0]) / NS_PER_S
+    frames = ((firsts[1], 1.0), (firsts[0], 0.9))
+    return Draft(query.kind, seconds, min(sures), frames, events=tuple(firsts), also=f"I first saw {told}.")
 
 
 def seen_in_order(query: Query, finder: Finder, scene: Scene, asker_m: Vec3 | None, min_confidence: float) -> Draft:

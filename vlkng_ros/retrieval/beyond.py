@@ -19,6 +19,10 @@ _CANNOT = (
      "I know when I saw what, and not what time it is now"),
     (re.compile(r"^(?:why\b|how come\b|what (?:is|was) the (?:reason|purpose|cause)\b|for what reason\b)"),
      "I remember what I saw, and not why it is so"),
+    (re.compile(r"^(?:turn|stop|wait|halt|follow|come|move|drive|go|walk|back|speed|slow)(?: (?:left|right|around|back|"
+                r"backwards?|forwards?|ahead|straight(?: on)?|here|on|me|us|faster|slower|away|up|down|now|there))+$"
+                r"|^stop\b(?! sign)"),
+     "I drive to what I saw, and take no other orders"),
     (re.compile(r"^what(?: are you (?:doing|up to)|(?: is|'s) up|(?: is|'s) new with you)(?: right now| now)?$"),
      "I only know what I saw: ask me where, when or how many"),
     (re.compile(r"^(?:what|which|who)\b.*\b(?:largest|biggest|smallest|tallest|heaviest|oldest|youngest|strangest|nicest|"

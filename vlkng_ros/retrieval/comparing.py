@@ -97,6 +97,24 @@ _LOST = (
     r"not there any ?more|stolen)"
 )
 _SHIFTED = r"(?:moved?(?: away| around)?|relocated|displaced|changed? (?:its )?(?:place|position))"
+_SAW = rf"(?:(?:{grammar.SUBJECT} )?{grammar.SEEING} |(?:seeing|passing|finding|reaching|meeting) )?"
+_INTERVALS = (
+    re.compile(
+        rf"^how (?:long|much time) (?:did it take|was it|is it|passed|elapsed)(?: (?:you|us|me))?(?: to (?:get|go|"
+        rf"drive|come))? from {_SAW}(?P<one>.+?) to {_SAW}(?P<other>.+)$"
+    ),
+    re.compile(
+        rf"^how (?:long|much time) (?:passed|elapsed|went by|was there|was it|is there|lies|lay)?\s*between {_SAW}"
+        rf"(?P<one>.+?) and {_SAW}(?P<other>.+)$"
+    ),
+    re.compile(
+        rf"^how (?:long|much (?:time|later)) after {_SAW}(?P<one>.+?) did {grammar.SUBJECT} {grammar.SEEING} "
+        r"(?P<other>.+)$"
+    ),
+    re.compile(
+        rf"^how (?:long|much (?:time|later)) (?:did|was) {_SAW}(?P<other>.+?) (?:seen )?after {_SAW}(?P<one>.+)$"
+    ),
+)
 _CHANGED = (
     (Change.GONE, re.compile(rf"^(?:is|are|was|were|has|have|did) (?P<thing>{_THING}) {_BECAME}{_LOST}$")),
     (Change.MOVED, re.compile(rf"^(?:is|are|was|were|has|have|did) (?P<thing>{_THING}) {_BECAME}{_SHIFTED}$")),
@@ -146,6 +164,14 @@ def together_of(text: str, kind: AnswerKind) -> tuple[Together | None, str]:
     if found is None or not re.search(r"\band\b", text[: found.start()]):
         return None, text
     return Together.PLACE if found["where"] in _A_PLACE else Together.PICTURE, text[: found.start()].strip()
+
+
+def interval_of(text: str) -> tuple[str, ...]:
+    """The two things between whose sightings it is asked how much time lay; empty for none."""
+    for pattern in _INTERVALS:
+        if found := pattern.search(text):
+            return tuple(grammar.ARTICLE.sub("", found[name]).strip() for name in ("one", "other"))
+    return ()
 
 
 def change_of(text: str) -> tuple[Change | None, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from vlkng_ros.memory.words import COLORS, SIZES
+from vlkng_ros.memory.words import COLORS, NUMBERS, SIZES
 from vlkng_ros.retrieval import grammar
 from vlkng_ros.retrieval.phrases import is_clause
 from vlkng_ros.types import AnswerKind
@@ -44,6 +44,14 @@ _ASKER = re.compile(
     r"^(?:me|us|i|we|it|here|you|(?:the )?robot|(?:my|your)(?: current)? (?:position|location|place)|"
     r"(?:is |am |are )?(?:it|i|we|you)|where (?:i am|we are|you are))$"
 )
+_REACH = re.compile(
+    r"\s(?:(?P<less>within|(?:less|nearer|closer|no more|not more) than|at most|under)|"
+    r"(?P<more>(?:more|farther|further) than|over|at least|beyond))\s+(?P<n>\d+(?:\.\d+)?|[a-z]+)\s*"
+    r"(?P<unit>met(?:er|re)s?|m|feet|foot|ft|yards?|centimet(?:er|re)s?|cm|"
+    r"kilomet(?:er|re)s?|km)\b(?: away)?(?:\s+(?:of|from|to))?"
+)
+UNITS = {"f": 0.3048, "y": 0.9144, "mi": 1609.344, "in": 0.0254, "c": 0.01, "k": 1000.0}
+"""Metres in a unit, by how its name begins; others are metres."""
 _UNIT = re.compile(r",? in (?P<unit>met(?:er|re)s?|feet|foot|ft|yards?|miles?|inch(?:es)?|centimet(?:er|re)s?|cm|"
                    r"kilomet(?:er|re)s?|km)$")  # fmt: skip
 _SAID_OF = re.compile(
@@ -85,6 +93,23 @@ def unit_of(text: str) -> tuple[str, str]:
     """-> (the text without the unit in which a distance is asked, that unit)."""
     found = _UNIT.search(text)
     return (text[: found.start()], found["unit"]) if found else (text, "")
+
+
+def reach_of(text: str) -> tuple[float, str]:
+    """-> (the metres within or beyond which something is asked to be, the text with "near" or "far from" for that)."""
+    found = _REACH.search(text)
+    number = found["n"] if found else ""
+    if found is None or not (number[0].isdigit() or number in NUMBERS):
+        return 0.0, text
+    metres = (float(number) if number[0].isdigit() else NUMBERS[number]) * in_metres(found["unit"])
+    near = " far from " if found["more"] else " near "
+    rest = text[found.end() :].strip() or "me"
+    return metres, f"{text[: found.start()].strip()}{near}{rest}"
+
+
+def in_metres(unit: str) -> float:
+    """How many metres a unit of length is, by its name."""
+    return next((size for name, size in UNITS.items() if unit.startswith(name)), 1.0)
 
 
 def pair_of(text: str) -> tuple[str, str]:

@@ -16,7 +16,8 @@ class Superlative(str, Enum):
 
 
 POLITE = re.compile(
-    r"^(?:(?:hi|hey|hello|ok|okay|so|well|and|but|please|robot|sorry|excuse me|thanks)\b[\s,.!:]*)+"
+    r"^(?:(?:hi|hey|hello|ok|okay|so|well|and|but|please|robot|sorry(?: to (?:bother|disturb|interrupt) you)?|"
+    r"excuse me|thanks)\b[\s,.!:]*)+"
     r"|[\s,]*\b(?:please|thanks|thank you|for me)\b(?=[\s,.!?]*$)"
 )
 WRAPPER = re.compile(
@@ -59,7 +60,10 @@ WHEN = re.compile(
     r"^(?:when|(?:at |around |since )?what time|(?:on |at )?what (?:day|date|hour|moment)|how long ago|"
     r"how (?:many|much) (?:seconds|minutes|mins|hours|days|time) ago)\b\s*"
 )
-AGO_QUESTION = re.compile(r"^how (?:many|much|long) .*\bago\b")
+AGO_QUESTION = re.compile(
+    r"^how (?:long|much time|many (?:seconds|secs|minutes|mins|hours|days|weeks)) .*(?<! second)(?<! minute)(?<! hour)"
+    r"(?<! day)(?<! seconds)(?<! minutes)(?<! hours)(?<! days) ago\b|^how (?:long|much|many) \w+ ago\b|^how long ago\b"
+)
 DURATION = re.compile(
     r"^(?:for |since )?(?:how long|how much time|how many (?:seconds|secs|minutes|mins|hours|days)|"
     r"what (?:is|was) the duration of)\b\s*"
@@ -183,6 +187,8 @@ NOW = re.compile(r"\b(?:right now|now|currently|at the moment|at this moment|at 
 NEGATION = re.compile(
     r"\b(?:that|which|who)?\s*(?:is|are|was|were|does|do|did|has|have)(?:n't| not)\s+(?:a |an |the |"
     r"any )?([a-z][a-z \-]*?)(?=$|[,.;]|\band\b|\bbut\b)"
+    r"|\b(?:excluding|except(?: for)?|other than|besides|apart from|aside from)\s+(?:a |an |the |any )?"
+    r"([a-z][a-z\-]* and (?:a |an |the |any )?[a-z][a-z\-]*)$"
     r"|\b(?:without|excluding|except(?: for)?|other than|besides|apart from|aside from|not)\s+(?:a |an |the |any )?"
     r"([a-z][a-z \-]*?)(?=$|[,.;]|\band\b|\bbut\b)"
     r"|\bnon-([a-z]+)"
@@ -233,6 +239,7 @@ PRESENT = re.compile(
 )
 TIMES = re.compile(r"^\s*(?:different\s+)?times\b\s*")
 DEFINITE = re.compile(r"\b(?:the|that|this|those|these|my|your|our|its|his|her)\s+[a-z]")
+KINDS_OF = re.compile(r"^(?:kinds|types|sorts) of ")
 ATTRIBUTE = re.compile(
     r"^(?:what|which)(?:'s|s| is| was| are| were)?\s+(?:the\s+)?(?P<name>colou?rs?|side|direction|way|"
     r"number|distance)\b\s*(?:of\s+)?"
@@ -259,6 +266,9 @@ GO_WHERE = re.compile(
     r"| (?:should|can|could|do|must) (?:i|we) (?:go|look|find (?:it|one|them|that)))?$"
 )
 """A question about what the sentence before names."""
+THERE = re.compile(r"^(?:(?:please )?(?:take|bring|lead|guide|drive|navigate) (?:me|us) (?:there|to (?:it|him|her|"
+                   r"them))|(?:please )?go (?:there|to (?:it|him|her|them)))$")  # fmt: skip
+"""A request for the way to what the words before the comma name."""
 REFERS = re.compile(r"\b(?:it|they|them|that|those|one|ones|he|him|she|her|its|there|again)\b|^where$")
 """A question that needs the one before it."""
 TO_THING = re.compile(r"\s+(?:to|from) (?P<object>.+)$")

@@ -22,6 +22,7 @@ from vlkng_ros.retrieval.comparing import (
     Together,
     change_of,
     comparison_of,
+    interval_of,
     most_of,
     together_of,
 )
@@ -89,6 +90,8 @@ class Query:
     """A second thing, where its distance to the target is asked."""
     unit: str = ""
     """What a distance is asked in ("feet"); empty for metres."""
+    reach_m: float = 0.0
+    """How near, or far, it is asked to be ("within 5 meters of the door"); 0 where no length is named."""
     compared: Comparison | None = None
     """Two things of which it is asked whether, or of which, there were more; there is no target."""
     most: Most | None = None
@@ -102,7 +105,8 @@ class Query:
     parts: tuple[str, ...] = ()
     """The things of a target that is several ("the cat and the dog")."""
     order: str = ""
-    """``after`` or ``before`` where it is asked if the target was seen so, seen from ``than``."""
+    """``after`` or ``before`` where it is asked if the target was seen so, seen from ``than``; ``until`` where it is
+    asked how long after the first of ``parts`` the second was seen."""
     than: str = ""
     still: bool = False
     """Asks whether it is still as it was."""
@@ -151,6 +155,7 @@ def parse(text: str) -> Query:
         apart_from = _phrase(other, AnswerKind.POSITION, requested=True)
     thing, described = forms.said_of(body) if kind is AnswerKind.BINARY else ("", "")
     body = f"is the {described} {thing}" if described else body
+    reach_m, body = forms.reach_of(body) if attribute != "distance" else (0.0, body)
     together, body = together_of(body, kind)
     body = grammar.NEAREST_THING.sub(r"\1 close to ", body)
     superlative, ordinal, body = _superlative(body)
@@ -201,6 +206,7 @@ def parse(text: str) -> Query:
         times=times,
         apart_from=apart_from,
         unit=unit,
+        reach_m=reach_m,
         most=most,
         together=together if parts else None,
         described=described,
@@ -223,6 +229,8 @@ def _comparing(text: str, said: str, times: tuple[TimePhrase, ...]) -> Query | N
     if compared := comparison_of(said):
         which = kind is AnswerKind.TEXT or re.search(r"\bor\b", said)
         return Query(text.strip(), AnswerKind.TEXT if which else kind, compared=compared, times=times)
+    if parts := interval_of(said):
+        return Query(text.strip(), AnswerKind.DURATION, parts=parts, order="until", times=times)
     change, thing = change_of(said)
     if change is None:
         return None
@@ -285,6 +293,8 @@ def _superlative(text: str) -> tuple[Superlative | None, int, str]:
 
 def _attribute(text: str, kind: AnswerKind) -> tuple[str, str, str]:
     """-> (the attribute a "what" question asks for, the text without it, what the target does with it)."""
+    if kind is AnswerKind.COUNT and (found := grammar.KINDS_OF.search(text)):
+        return "kind", text[found.end() :], ""
     if kind is not AnswerKind.TEXT:
         return "", text, ""
     if found := grammar.ATTRIBUTE.search(text):
@@ -319,7 +329,8 @@ def _excluded(text: str) -> tuple[tuple[str, ...], str]:
         phrase = next(group for group in found.groups() if group)
         if found.start() == 0:  # "isn't there a ...": the question's own verb, not the target's
             return found.group()
-        excluded.append(grammar.ONES.sub("", phrase.strip()) or phrase.strip())
+        named = grammar.ONES.sub("", phrase.strip()) or phrase.strip()
+        excluded.extend(grammar.ARTICLE.sub("", part) for part in named.split(" and "))
         return " "
 
     rest = grammar.NEGATION.sub(take, text)

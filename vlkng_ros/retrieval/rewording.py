@@ -18,6 +18,14 @@ _SAME_ASKED = (
     (re.compile(r"^any (?!(?:idea|luck|chance|news|thing|one)\b)([a-z].+?)(?: around| here| there)?$"),
      r"are there any \1"),
     (re.compile(r"^whom\b"), "who"),
+    (re.compile(r"\b(to|of) where ((?:the|my|your|a) [a-z -]+?) (?:is|are|stands|hangs|lies|sits|was|were)$"),
+     r"\1 \2"),
+    (re.compile(r"^(?:(?:can|could|would|will) you )?(?:lead|show|tell|point out)(?: me)? the way (?:back )?"
+                r"(?:to|towards) "),
+     "take me to "),
+    (re.compile(r"^what (?:can|could) be (?:found|seen|noticed)\b"), "what is"),
+    (re.compile(r"^(?:at |around )?what time was it when (?:you|i|we) "), "when did you "),
+    (re.compile(r"\bhow many (?:different )?(?:kinds|types|sorts) of "), "how many kinds of "),
     (re.compile(r"^who(?: is|'s| was| were| has been| have been) (?:here|there|around|home|present)$"),
      "who did you see"),
     (re.compile(r"^(what) (?:lies|lie|stands|stood|sits|sat|hangs|hung|lay) (?=between|near|on|in|under|next|behind|"

@@ -60,6 +60,8 @@ def normalised(text: str) -> tuple[str, tuple[str, ...]]:
 def _turned(text: str) -> str:
     """A sentence whose question comes after a comma, with the question first; a remark before it is left out."""
     before, comma, after = text.partition(", ")
+    if comma and grammar.THERE.search(_END.sub("", after)):
+        return f"take me to {before}"
     if not comma or not asks(unwrapped(after)):
         return text
     if _CIRCUMSTANCE.search(before) and "," not in after:

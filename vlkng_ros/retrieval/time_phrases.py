@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from vlkng_ros.memory.words import NUMBERS
+from vlkng_ros.retrieval import grammar
 from vlkng_ros.types import NS_PER_S
 
 _UNIT_S = {
@@ -108,7 +109,7 @@ _SINCE = re.compile(r"\b(?:ever since|since|from)\s*$")
 
 def find_time_phrases(text: str) -> tuple[tuple[TimePhrase, ...], str]:
     """-> (the phrases of a lower-case text, the text without them)."""
-    if re.match(r"^how (?:long|many|much)\b.*\bago$", text):
+    if grammar.AGO_QUESTION.search(text):
         return (), text
     found: list[TimePhrase] = []
     for rule, pattern in _PATTERNS:

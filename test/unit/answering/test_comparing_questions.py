@@ -87,6 +87,12 @@ def ask(memory: MemoryQuery, text: str) -> tuple[object, str]:
         ("Are there more cats or cups?", "as many cats as cups"),
         ("What do you see most often?", "cat"),
         ("What is the most common thing?", "cat"),
+        ("What is within 2 meters of the cup?", "cat, chair"),
+        ("What is within 3.5 m of me?", "cup, cat, chair"),
+        ("How long after the cup did you see the lamp?", 4.0),
+        ("How much time passed between the cup and the lamp?", 4.0),
+        ("How many kinds of animals did you see?", 2),
+        ("How many things except chairs did you see?", 5),
     ],
 )
 def test_distances_and_the_most_are_told_in_words(memory: MemoryQuery, question: str, value: object) -> None:
@@ -105,6 +111,12 @@ def test_distances_and_the_most_are_told_in_words(memory: MemoryQuery, question:
         ("Is the lamp around the dog?", True, "They are 7.4 m apart."),
         ("Is the lamp far away from the dog?", True, "They are 7.4 m apart."),
         ("Is the dog near me?", False, "It is 12.4 m away."),
+        ("Is the lamp within 4 meters of the cup?", True, "They are 3.0 m apart."),
+        ("Is the lamp less than 2 m from the cup?", False, "They are 3.0 m apart."),
+        ("Is the lamp more than 2 m away from the cup?", True, "They are 3.0 m apart."),
+        ("Are there dogs within 5 meters?", False, "It is 12.4 m away."),
+        ("Did you see the same cat twice?", None, "do not know whether it was the same"),
+        ("Is the cat a tiger or a lion?", None, "I saw cat, and do not know which: tiger or lion."),
         ("Is there a cat nearby?", True, "I saw: cat"),
         ("Is the dog far from me?", True, "I saw: dog"),
         ("Did you see the cat and the cup together?", True, "They are 1.0 m apart."),
@@ -134,6 +146,9 @@ def test_yes_no_and_why(memory: MemoryQuery, question: str, yes: bool | None, sa
         ("Where is the farthest chair?", 3, "It is 10.0 m away."),
         ("Where is the nearest chair?", 3, "It is 3.0 m away."),
         ("Take me to the thing farthest away", 2, "It is 12.4 m away."),
+        ("The farthest chair, take me there", 3, "It is 10.0 m away."),
+        ("Sorry to bother you, could you be so kind and lead the way to the nearest chair?", 3, "It is 3.0 m away."),
+        ("Bring me to where the dog stands", 2, "I saw: dog"),
         ("Where did you see the cat and the cup together?", 1, "They are 1.0 m apart."),
         ("Where is the chair closest to the cup?", 3, "I saw: chair"),
         ("Where is the cat most often?", 1, "2 of the 2 times that I saw it."),
@@ -201,3 +216,23 @@ def test_what_is_new_is_what_earlier_drives_did_not_show(rooms: MemoryQuery) -> 
     answer = rooms.ask(Question("Is anything new?"))
     assert (answer.value, answer.text) == (True, "Yes. Plant.")
     assert rooms.ask(Question("Is anything new?", as_of_ns=80 * SECOND)).value is None
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("And the zebra?", "I have not seen zebra."),
+        ("Since when is the zebra there?", "I have not seen zebra."),
+        ("Have you been upstairs?", "I do not know: nothing I saw was called upstairs."),
+        (
+            "Where was the second cat?",
+            "I do not count things of a kind in their order, and do not know which is the second cat.",
+        ),
+        ("Turn around!", "I drive to what I saw, and take no other orders."),
+        ("What's the largest thing you saw?", "I do not measure how large, old or good things are."),
+        ("Between the cat and the zebra, what did you see?", "I have not seen zebra."),
+    ],
+)
+def test_what_is_not_known_is_said_plainly(memory: MemoryQuery, question: str, said: str) -> None:
+    value, text = ask(memory, question)
+    assert (value, text) == (None, said)
