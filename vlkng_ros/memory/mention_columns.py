@@ -7,6 +7,15 @@ from numpy.typing import NDArray
 
 from vlkng_ros.memory.column import Column
 
+TAIL = 8192
+"""Mentions that wait until they are merged into those that are sorted by text."""
+SHARE_OF_ONE = 2
+"""No text takes more than one half of the mentions that are asked for."""
+EARLIEST = 4
+"""Of a text with more than that, one of four is among its first; the others are the latest."""
+_FRAME = 0xFFFFFFFF
+_NOTHING: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
 
 class MentionColumns:
     """Mentions as columns, frames ascending."""
@@ -15,8 +24,12 @@ class MentionColumns:
         self._slots = Column(np.int32)
         self._frames = Column(np.int32)
         self._caption = Column(np.bool_)
-        self._by_slot = np.zeros(0, dtype=np.int64)
-        """Base of the inverted mentions: ``slot << 32 | frame`` sorted; what came later is scanned."""
+        self._by_slot = _NOTHING
+        """Mentions as ``slot << 32 | frame``, sorted: all but the last few."""
+        self._starts = np.zeros(1, dtype=np.int64)
+        """Where those of each slot begin, and behind the last of them where they end."""
+        self._latest: NDArray[np.int64] | None = _NOTHING
+        """The last few, sorted likewise; None until they are asked for."""
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -31,12 +44,25 @@ class MentionColumns:
         self._slots.extend(slots)
         self._frames.extend(frames)
         self._caption.extend(caption)
-        if len(self) - len(self._by_slot) > max(16_384, len(self._by_slot) // 8):
-            self.invert()
+        self._latest = None
+        if len(self) - len(self._by_slot) > TAIL:
+            self._merge()
 
-    def invert(self) -> None:
-        """Sort all that is held by text."""
-        self._by_slot = np.sort((self._slots.view().astype(np.int64) << 32) | self._frames.view())
+    def _merge(self) -> None:
+        """Sort what came last in among the others."""
+        latest = self._last_few()
+        if len(latest) > len(self._by_slot):
+            self._by_slot = np.sort(np.concatenate([self._by_slot, latest]))
+        else:
+            self._by_slot = np.insert(self._by_slot, np.searchsorted(self._by_slot, latest), latest)
+        self._starts = np.concatenate([[0], np.cumsum(np.bincount(self._by_slot >> 32))])
+        self._latest = _NOTHING
+
+    def _last_few(self) -> NDArray[np.int64]:
+        if self._latest is None:
+            start = len(self._by_slot)
+            self._latest = np.sort((self._slots.view()[start:].astype(np.int64) << 32) | self._frames.view()[start:])
+        return self._latest
 
     def bounds(self, first: int, last: int) -> tuple[int, int]:
         """Where the mentions of the frames ``[first, last)`` begin and end."""
@@ -48,45 +74,65 @@ class MentionColumns:
         """Mentions ``[start, end)``: frames, slots, and whether in a caption."""
         return self._frames.view()[start:end], self._slots.view()[start:end], self._caption.view()[start:end]
 
-    def said_of(self, slots: NDArray[np.intp], first: int, last: int, start: int, end: int) -> NDArray[np.bool_]:
-        """Which of some texts the frames ``[first, last)``, of the mentions ``[start, end)``, mention."""
-        keys = slots.astype(np.int64) << 32
-        seen = np.searchsorted(self._by_slot, keys | first) < np.searchsorted(self._by_slot, keys | last)
-        later = self._slots.view()[max(len(self._by_slot), start) : end]
-        return np.asarray(seen | np.isin(slots, later) if len(later) else seen)
+    def said_of(self, slots: NDArray[np.intp], first: int, last: int) -> NDArray[np.bool_]:
+        """Which of some texts the frames ``[first, last)`` mention."""
+        (low, high), (later, end) = self._spans(slots, first, last)
+        return np.asarray((high > low) | (end > later))
 
     def of(
         self, slots: NDArray[np.intp], first: int, last: int, start: int, end: int, limit: int
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Mentions of some texts, each once, in the frames ``[first, last)``, whose mentions are ``[start, end)``.
 
-        At most ``limit``; of a text with more than are left, the latest. Returns their frames, and the places of
-        their texts in ``slots``, ascending.
+        Where they are more than ``limit`` no more than that: those of the first texts, of each at most one half,
+        of these one of four from the beginning and the others from the end of the window.
+
+        Returns their frames, and the places of their texts in ``slots``, ascending.
         """
         if end - start <= limit:
             return self._ranked(slots, start, end)
-        keys = slots.astype(np.int64) << 32
-        low = np.searchsorted(self._by_slot, keys | first)
-        high = np.searchsorted(self._by_slot, keys | last)
-        counts = high - low
-        room = limit - np.concatenate([[0], np.cumsum(counts)[:-1]])
-        counts = np.clip(np.minimum(counts, room), 0, None)
-        ranks = np.repeat(np.arange(len(slots)), counts)
-        starts = np.repeat(high - counts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
-        frames = (self._by_slot[starts + np.arange(len(ranks))] & 0xFFFFFFFF).astype(np.intp)
-        later_frames, later_ranks = self._ranked(slots, max(len(self._by_slot), start), end)
-        if not len(later_ranks):
-            return frames, ranks
-        ranks = np.concatenate([ranks, later_ranks])
-        order = np.argsort(ranks, kind="stable")
-        return np.concatenate([frames, later_frames])[order], ranks[order]
+        (low, high), (later, later_end) = self._spans(slots, first, last)
+        early = high - low
+        counts = early + later_end - later
+        taken = np.minimum(counts, limit // SHARE_OF_ONE)
+        taken = np.clip(np.minimum(taken, limit + taken - np.cumsum(taken)), 0, None)
+        ranks = np.repeat(np.arange(len(slots)), taken)
+        at = np.arange(len(ranks)) - np.repeat(np.cumsum(taken) - taken, taken)
+        left_out = np.repeat(counts - taken, taken)
+        at += np.where(at >= np.repeat(taken // EARLIEST, taken), left_out, 0)
+        # A text's mentions are those that were sorted in before, and then the last few.
+        behind = at - early[ranks]
+        sorted_in = np.flatnonzero(behind < 0)
+        mentions = np.empty(len(ranks), dtype=np.int64)
+        mentions[sorted_in] = self._by_slot[low[ranks[sorted_in]] + at[sorted_in]]
+        if len(sorted_in) < len(ranks):
+            rest = np.flatnonzero(behind >= 0)
+            mentions[rest] = self._last_few()[later[ranks[rest]] + behind[rest]]
+        return mentions & _FRAME, ranks
 
-    def _ranked(self, slots: NDArray[np.intp], start: int, end: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _spans(
+        self, slots: NDArray[np.intp], first: int, last: int
+    ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Where the mentions of some texts in some frames begin and end: of those sorted in, and of the last few."""
+        keys = slots.astype(np.int64) << 32
+        known = len(self._starts) - 1
+        sorted_in = len(self._by_slot)
+        until = int(self._frames.view()[sorted_in - 1]) if sorted_in else -1
+        # Of a whole memory these are known, and need not be searched for.
+        whole = (self._starts[np.minimum(slots + more, known)] for more in (0, 1))
+        low, high = (
+            np.searchsorted(self._by_slot, keys | frame) if inside else known_bound
+            for known_bound, frame, inside in zip(whole, (first, last), (first > 0, last <= until), strict=True)
+        )
+        latest = self._last_few()
+        return [(low, high), (np.searchsorted(latest, keys | first), np.searchsorted(latest, keys | last))]
+
+    def _ranked(self, slots: NDArray[np.intp], start: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Frames and ranks of those of the mentions ``[start, end)`` that are of ``slots``, by rank."""
         frames, said, _ = self.part(start, end)
         rank = np.full(1 + max(int(said.max(initial=-1)), int(slots.max(initial=-1))), -1, dtype=np.int32)
         rank[slots] = np.arange(len(slots), dtype=np.int32)
         ranks = rank[said]
         kept = np.flatnonzero(ranks >= 0)
-        kept = kept[np.argsort(ranks[kept], kind="stable")]
-        return frames[kept].astype(np.intp), ranks[kept].astype(np.intp)
+        mentions = np.sort((ranks[kept].astype(np.int64) << 32) | frames[kept])
+        return mentions & _FRAME, mentions >> 32

@@ -325,7 +325,7 @@ class TextIndex:
         seen = (stamps >= since) & (stamps <= until)
         open_ = np.flatnonzero(stamps < since)
         if len(open_):
-            seen[open_] = self._mentions.said_of(slots[open_], *cut[1:])
+            seen[open_] = self._mentions.said_of(slots[open_], cut.first, cut.last)
         return np.asarray(seen)
 
     def mentions_in(self, cut: Cut) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
@@ -334,13 +334,13 @@ class TextIndex:
 
     def mentions_of(
         self, slots: NDArray[np.intp], cut: Cut, limit: int
-    ) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]:
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Keyframes of the cut that mention some texts.
 
         Args:
             slots: most important first, each once.
             cut: the window.
-            limit: mentions returned at most; of a text with more than are left, the latest.
+            limit: mentions returned at most; of a text that has more than its share, the first and the latest.
 
         Returns:
             ``(frames, ranks)``: the frame of a mention and the place of its text in ``slots``, ranks ascending.

@@ -16,7 +16,7 @@ from vlkng_ros.memory.text_index import Cut, TextIndex
 from vlkng_ros.retrieval.frame_scores import FrameScores
 from vlkng_ros.retrieval.matching import Fit
 
-MAX_MENTIONS = 32_768
+MAX_MENTIONS = 8_192
 """Mentions followed for one question: what bounds its cost in a memory that said "building" a million times."""
 TEXTS_A_FRAME = 4
 NEXT_TEXT = 0.3
@@ -75,16 +75,10 @@ def with_neighbours(raw: FrameScores, stamps_ns: NDArray[np.int64], share: float
         stamps_ns: when each frame of the scene was taken, shape ``(frames,)``.
         share: what a neighbour counts.
     """
-    parts = [(raw.frames, raw.scores)]
+    parts = [raw]
     for step in (1, -1):
         beside = raw.frames + step
         there = np.flatnonzero((beside >= 0) & (beside < len(stamps_ns)))
         linked = there[np.abs(stamps_ns[beside[there]] - stamps_ns[raw.frames[there]]) <= NEIGHBOUR_GAP_NS]
-        parts.append((beside[linked], share * raw.scores[linked]))
-    frames = np.concatenate([frames for frames, _ in parts])
-    order = np.argsort(frames, kind="stable")
-    frames = frames[order]
-    begins = np.concatenate([[True], frames[1:] != frames[:-1]]) if len(frames) else np.zeros(0, dtype=np.bool_)
-    total = np.bincount(np.cumsum(begins) - 1, np.concatenate([scores for _, scores in parts])[order])
-    weight = 1.0 if len(stamps_ns) < 2 else 1 / (1 + 2 * share)
-    return FrameScores(frames[begins], np.asarray(weight * total, dtype=np.float64))
+        parts.append(FrameScores(beside[linked], share * raw.scores[linked]))
+    return raw if len(stamps_ns) < 2 else FrameScores.sum(parts).weighted(1 / (1 + 2 * share))

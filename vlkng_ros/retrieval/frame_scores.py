@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,19 @@ class FrameScores:
         frames = np.flatnonzero(scores)
         return cls(frames, scores[frames].astype(np.float64))
 
+    @classmethod
+    def sum(cls, parts: Sequence[FrameScores]) -> FrameScores:
+        """The sum of several."""
+        frames = np.concatenate([part.frames for part in parts])
+        scores = np.concatenate([part.scores for part in parts])
+        # Sorting numbers that hold both is several times as fast as finding the order of one.
+        both = np.sort((frames.astype(np.int64) << 32) | np.arange(len(frames)))
+        frames = both >> 32
+        begins = np.ones(len(frames), dtype=np.bool_)
+        begins[1:] = frames[1:] != frames[:-1]
+        total = np.bincount(np.cumsum(begins) - 1, scores[both & 0xFFFFFFFF])
+        return cls(frames[begins].astype(np.intp), np.asarray(total, dtype=np.float64))
+
     def __len__(self) -> int:
         return len(self.frames)
 
@@ -56,12 +70,6 @@ class FrameScores:
     def weighted(self, factors: Float64Array | float) -> FrameScores:
         """The scores times factors, one for all or one for each."""
         return FrameScores(self.frames, self.scores * factors)
-
-    def plus(self, other: FrameScores) -> FrameScores:
-        """The sum of both."""
-        frames, at = np.unique(np.concatenate([self.frames, other.frames]), return_inverse=True)
-        scores = np.bincount(at, np.concatenate([self.scores, other.scores]), minlength=len(frames))
-        return FrameScores(frames, np.asarray(scores, dtype=np.float64))
 
     def times(self, other: FrameScores) -> FrameScores:
         """The product of both: of the frames that have both."""

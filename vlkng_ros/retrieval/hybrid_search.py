@@ -151,7 +151,7 @@ class HybridSearch:
         seen = FrameScores(np.array(frames), np.array([looks[frame] for frame in frames]))
         if alone:
             return seen, max(support, needed)
-        return total.plus(seen.weighted(SEEN_ALIKE * total.highest)), support
+        return FrameScores.sum([total, seen.weighted(SEEN_ALIKE * total.highest)]), support
 
     def _related(
         self, query: Query, scene: Scene, total: FrameScores, support: float, scale: float

@@ -54,7 +54,7 @@ def test_scores_of_some_frames_are_those_of_all_with_zeros_between(one: list[flo
     everywhere = np.arange(count)
     np.testing.assert_array_equal(first.of_each(everywhere), dense[0])
     assert [first.of(frame) for frame in range(count)] == dense[0].tolist()
-    np.testing.assert_allclose(first.plus(second).of_each(everywhere), dense[0] + dense[1])
+    np.testing.assert_allclose(FrameScores.sum([first, second]).of_each(everywhere), dense[0] + dense[1])
     np.testing.assert_allclose(first.times(second).of_each(everywhere), dense[0] * dense[1])
     assert first.best(n) == [f for f in np.argsort(-dense[0], kind="stable").tolist() if dense[0][f] > 0][:n]
     assert first.highest == max(one, default=0.0)

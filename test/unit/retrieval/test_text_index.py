@@ -6,6 +6,7 @@ from captioned_drives import WordEncoder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vlkng_ros.memory.mention_columns import MentionColumns
 from vlkng_ros.memory.text_index import MentionRow, TextIndex
 
 SECOND = 1_000_000_000
@@ -108,9 +109,40 @@ def test_mentions_are_found_through_the_inverted_list_as_in_a_scan() -> None:
     cut = index.cut(4 * SECOND, 20 * SECOND)
     slots = np.arange(cut.slots)
     scanned = sorted(zip(*(part.tolist() for part in index.mentions_of(slots, cut, 1000)), strict=True))
-    index._mentions.invert()
-    inverted = sorted(zip(*(part.tolist() for part in index.mentions_of(slots, cut, 20)), strict=True))
-    assert set(inverted) <= set(scanned)
-    # The car (frames 6, 9, 12, 15, 18) comes first; of the door's 17 frames the latest 15 have room.
-    assert [frame for frame, rank in inverted if rank == 0] == [6, 9, 12, 15, 18]
-    assert [frame for frame, rank in inverted if rank == 1] == list(range(6, 21))
+    for sort in (lambda: None, index._mentions._merge):  # the last few, and those that were sorted in
+        sort()
+        inverted = sorted(zip(*(part.tolist() for part in index.mentions_of(slots, cut, 20)), strict=True))
+        assert set(inverted) <= set(scanned)
+        # The car (frames 6, 9, 12, 15, 18) comes first; of the door's 17 frames (4 to 20) 10 are half of what is asked
+        # for, of which 2 are the first and 8 the latest.
+        assert [frame for frame, rank in inverted if rank == 0] == [6, 9, 12, 15, 18]
+        assert [frame for frame, rank in inverted if rank == 1] == [4, 5, *range(13, 21)]
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=4), min_size=2, max_size=60),
+    st.integers(0, 59), st.integers(0, 59), st.integers(0, 59), st.integers(1, 40),
+)  # fmt: skip
+def test_what_is_found_of_a_text_does_not_depend_on_what_was_sorted_in(
+    frames: list[list[int]], one: int, other: int, merged: int, limit: int
+) -> None:
+    said = [(frame, slot) for frame, slots in enumerate(frames) for slot in slots]
+    columns = [MentionColumns(), MentionColumns()]
+    for held, until in zip(columns, (0, min(merged, len(said) - 1)), strict=True):
+        for part in (said[:until], said[until:]):
+            frame, slot = np.array(part, dtype=np.int32).reshape(-1, 2).T
+            held.extend(slot, frame, np.zeros(len(part), dtype=np.bool_))
+            if part is not said[until:]:
+                held._merge()
+    first, last = min(one, other), max(one, other) + 1
+    slots = np.array([3, 0, 5, 1, 7])
+    window = (first, last, *columns[0].bounds(first, last))
+    found = [held.of(slots, *window, limit) for held in columns]
+    assert [a.tolist() for a in found[0]] == [b.tolist() for b in found[1]]
+    in_window = [[f for f, s in said if s == slot and first <= f < last] for slot in slots.tolist()]
+    for rank, mentioned in enumerate(in_window):
+        mine = found[0][0][found[0][1] == rank].tolist()
+        assert len(mine) <= len(mentioned)
+        assert set(mine) <= set(mentioned)
+        assert mine == mentioned or len(found[0][0]) <= limit
+    assert columns[1].said_of(slots, first, last).tolist() == [bool(mentioned) for mentioned in in_window]
