@@ -16,6 +16,7 @@ from clock import now
 from vlkng_ros.answering import ask
 from vlkng_ros.memory.text_index import TextIndex
 from vlkng_ros.retrieval import hybrid_search
+from vlkng_ros.retrieval.lexical import Lexical
 from vlkng_ros.retrieval.matching import Encoded, Matcher
 from vlkng_ros.retrieval.retriever import Retriever
 
@@ -25,9 +26,9 @@ FUNCTIONS: Sequence[tuple[str, Any, str]] = (
     ("parse", ask, "parse"),
     ("follow the memory", Retriever, "refresh"),
     ("encode", Encoded, "__call__"),
-    ("retrieve: lexical", Matcher, "_lexical"),
+    ("retrieve: lexical", Lexical, "score"),
     ("retrieve: dense", Matcher, "_dense"),
-    ("retrieve: window", TextIndex, "window_mask"),
+    ("retrieve: window", TextIndex, "window_slots"),
     ("retrieve: temporal", hybrid_search, "frame_evidence"),
     ("retrieve: spatial", hybrid_search, "peaks_of"),
     ("retrieve: relations", hybrid_search.HybridSearch, "_related"),

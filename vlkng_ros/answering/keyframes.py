@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
 
 from vlkng_ros.answering.draft import Draft
 from vlkng_ros.errors import NotInMemoryError
@@ -12,7 +13,7 @@ from vlkng_ros.memory.words import terms
 from vlkng_ros.retrieval.concepts import other_wordings
 from vlkng_ros.retrieval.query import Query
 from vlkng_ros.retrieval.retriever import Retriever, Scene
-from vlkng_ros.types import Entity, Observation, RankedKeyframe
+from vlkng_ros.types import Entity, Float64Array, Observation, RankedKeyframe
 
 MAX_ENTITIES = 10
 NAMED = 0.5
@@ -33,6 +34,7 @@ def load_ranked(
     """The best ``limit`` frames of a draft, loaded. Forgotten ones are passed over."""
     reader = retriever.reader
     named = _Named(query.target)
+    evidence = _Evidence(retriever, scene, named)
     best = max((score for _, score in draft.frames), default=1.0) or 1.0
     frames = {int(scene.keyframe_ids[frame]): (frame, score) for frame, score in dict(draft.frames).items()}
     ids = list(frames)
@@ -60,7 +62,7 @@ def load_ranked(
                 label=observation.detection.label if observation is not None else "",
                 box_px=observation.detection.box_px if observation is not None else None,
                 entity_id=entity_id,
-                evidence=_evidence(retriever, scene, frame, named),
+                evidence=evidence.of(frame),
             )
         )
     return Ranked(tuple(keyframes), tuple(entities.values()))
@@ -71,19 +73,16 @@ class _Named:
 
     def __init__(self, target: str) -> None:
         wordings = (target, *other_wordings(target)) if target else ()
-        self._wanted = [words for words in (frozenset(terms(w)) for w in wordings) if words]
-        self._known: dict[Hashable, float] = {}
+        self.wanted = [words for words in (frozenset(terms(w)) for w in wordings) if words]
+        self._known: dict[str, float] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._wanted)
-
-    def share(self, text: Hashable, said: Callable[[], Iterable[str]]) -> float:
-        """Of one text; ``said`` gives its terms where it was not looked at yet."""
+    def share(self, text: str) -> float:
+        """Of one text."""
         share = self._known.get(text)
         if share is None:
-            words = frozenset(said())
-            shares = [len(words & wanted) / len(wanted) for wanted in self._wanted if not words.isdisjoint(wanted)]
-            share = self._known[text] = max(shares, default=0.0)
+            words = frozenset(terms(text))
+            share = max([len(words & wanted) / len(wanted) for wanted in self.wanted], default=0.0)
+            self._known[text] = share
         return share
 
 
@@ -94,7 +93,7 @@ def _shown(observations: list[Observation], named: _Named) -> Observation | None
     for observation in observations:
         detection = observation.detection
         text = f"{detection.label} {detection.region_text}"
-        share = named.share(text, partial(terms, text))
+        share = named.share(text)
         if share < NAMED:
             continue
         box = detection.box_px
@@ -105,10 +104,27 @@ def _shown(observations: list[Observation], named: _Named) -> Observation | None
     return shown
 
 
-def _evidence(retriever: Retriever, scene: Scene, frame: int, named: _Named) -> tuple[str, ...]:
-    """The frame's texts that name what was looked for, else its first ones."""
-    index = retriever.index
-    said = list(dict.fromkeys(index.texts_of(scene.cut.first + frame).tolist()))
-    shares = {slot: named.share(slot, partial(index.terms_of.__getitem__, slot)) for slot in said} if named else {}
-    chosen = [slot for slot in sorted(shares, key=shares.__getitem__, reverse=True) if shares[slot] > 0][:3]
-    return tuple(index.texts[slot] for slot in (chosen or said[:1]))
+class _Evidence:
+    """What frames say of what was looked for."""
+
+    def __init__(self, retriever: Retriever, scene: Scene, named: _Named) -> None:
+        self._index = retriever.index
+        self._first = scene.cut.first
+        self._wanted = named.wanted
+
+    def of(self, frame: int) -> tuple[str, ...]:
+        """The frame's texts that name what was looked for, best first, else its first one."""
+        slots = np.array(list(dict.fromkeys(self._index.texts_of(self._first + frame).tolist())), dtype=np.intp)
+        shares = self._shares(slots)
+        best = np.argsort(-shares, kind="stable")[:3]
+        chosen = slots[best[shares[best] > 0]] if len(slots) else slots
+        return tuple(self._index.texts[slot] for slot in (chosen if len(chosen) else slots[:1]).tolist())
+
+    def _shares(self, slots: NDArray[np.intp]) -> Float64Array:
+        """How much of what was looked for some texts say."""
+        words = self._index.said.of(slots)
+        said = {term: np.zeros(len(slots)) for term in frozenset().union(*self._wanted)}
+        for term, by in said.items():
+            by[words.rows[self._index.said.where(words, (term,))]] = 1.0
+        shares = [sum((said[term] for term in wanted), np.zeros(len(slots))) / len(wanted) for wanted in self._wanted]
+        return np.max(shares, axis=0) if shares else np.zeros(len(slots))

@@ -19,7 +19,7 @@ from vlkng_ros.retrieval.hybrid_search import is_inside, wordings
 from vlkng_ros.retrieval.phrases import head_of, is_doing
 from vlkng_ros.retrieval.presets import Finder
 from vlkng_ros.retrieval.query import Query, Relation
-from vlkng_ros.retrieval.ranking import RELATION_REACH_M, scale_of
+from vlkng_ros.retrieval.ranking import RELATION_REACH_M
 from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
 from vlkng_ros.types import AnswerKind, Entity, Float64Array, PositionSource, Vec3
 
@@ -104,7 +104,7 @@ class Relating:
     @property
     def reach_m(self) -> float:
         """How far apart things are that are near each other: what the ranking of places goes by, too."""
-        return RELATION_REACH_M * scale_of(self.scene.positions_m)
+        return RELATION_REACH_M * self.scene.scale
 
     def reach_of(self, query: Query, relation: Relation) -> float:
         """How far apart things may be that stand so: next to a thing is nearer than near it, and around it farther."""

@@ -11,10 +11,15 @@ ScalarT = TypeVar("ScalarT", bound=np.generic)
 
 
 class Column(Generic[ScalarT]):
-    """Values of one type; ``view`` shows them without a copy."""
+    """Values of one type; ``view`` shows them without a copy, and never changes.
 
-    def __init__(self, dtype: type[ScalarT]) -> None:
-        self._data: NDArray[ScalarT] = np.zeros(1024, dtype=dtype)
+    Args:
+        dtype: their type.
+        reserve: how many there is room for at first.
+    """
+
+    def __init__(self, dtype: type[ScalarT], reserve: int = 1024) -> None:
+        self._data: NDArray[ScalarT] = np.zeros(reserve, dtype=dtype)
         self._count = 0
 
     def __len__(self) -> int:

@@ -20,7 +20,9 @@ SHORTLIST = 2048
 """Vectors compared exactly when there are more."""
 FIRST_WORDS = 2
 FIRST_SHORTLIST = 16_384
-"""The first pass looks at 128 signs and leaves so many."""
+"""The first pass looks at 128 signs and leaves about so many."""
+EVERY = 8
+"""How many that are is told from one vector of so many."""
 _PIECE = 16_384
 ScalarT = TypeVar("ScalarT", bound=np.generic)
 _ONES = np.array([bin(byte).count("1") for byte in range(256)], dtype=np.uint8)
@@ -61,23 +63,25 @@ class DenseIndex:
         return self._rows[:upto]
 
     def similar(
-        self, queries: FloatArray, upto: int, among: NDArray[np.bool_] | None = None
+        self, queries: FloatArray, upto: int, among: NDArray[np.intp] | None = None
     ) -> tuple[NDArray[np.intp], FloatArray]:
         """Cosines of the texts nearest to some queries.
 
         Args:
             queries: unit vectors, shape ``(q, dimensions)``.
             upto: only slots below it are seen.
-            among: mask over those slots; None for all.
+            among: some of those slots, ascending; None for all.
 
         Returns:
             ``(slots, cosines)`` with shapes ``(s,)`` and ``(q, s)``, slots ascending. Exact and complete while
             no more than ``EXACT`` slots are in play; else the first query's shortlist, for all queries.
         """
         queries = np.asarray(queries, dtype=np.float32)
-        slots = np.arange(upto) if among is None else np.flatnonzero(among[:upto])
-        if len(slots) > EXACT:
-            slots = self._shortlist(queries[0], None if among is None else slots, upto)
+        count = upto if among is None else len(among)
+        if count > EXACT:
+            slots = self._shortlist(queries[0], among, upto)
+        else:
+            slots = np.arange(upto) if among is None else among
         rows = self._rows[:upto] if len(slots) == upto else self._rows.take(slots, axis=0)
         return slots, np.stack([rows @ query for query in queries])
 
@@ -87,7 +91,7 @@ class DenseIndex:
         first = min(FIRST_WORDS, self._words)
         apart = self._apart(code, range(first), slots, upto)
         if len(apart) > FIRST_SHORTLIST:
-            near = _nearest(apart, FIRST_SHORTLIST)
+            near = np.flatnonzero(apart <= _border(apart[::EVERY], FIRST_SHORTLIST // EVERY))
             apart, slots = apart[near], near if slots is None else slots[near]
         elif slots is None:
             slots = np.arange(upto)
@@ -121,16 +125,15 @@ class DenseIndex:
 
 def _nearest(apart: NDArray[np.uint8] | NDArray[np.uint16], count: int) -> NDArray[np.intp]:
     """Places of the ``count`` least distances, ascending; ties at the border go to the earlier."""
-    low, high = 0, int(apart.max())
-    while low < high:  # the least border that lets so many in
-        middle = (low + high) // 2
-        if np.count_nonzero(apart <= middle) >= count:
-            high = middle
-        else:
-            low = middle + 1
-    kept = apart < low
-    kept[np.flatnonzero(apart == low)[: count - np.count_nonzero(kept)]] = True
+    border = _border(apart, count)
+    kept = apart < border
+    kept[np.flatnonzero(apart == border)[: count - np.count_nonzero(kept)]] = True
     return np.flatnonzero(kept)
+
+
+def _border(apart: NDArray[np.uint8] | NDArray[np.uint16], count: int) -> int:
+    """The least distance up to which there are ``count``."""
+    return int(np.searchsorted(np.cumsum(np.bincount(apart)), min(count, len(apart))))
 
 
 def _ones(words: NDArray[np.uint64]) -> NDArray[np.uint8]:

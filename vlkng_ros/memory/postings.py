@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vlkng_ros.memory.column import Column
 from vlkng_ros.memory.said import Said, Vocabulary
 
 SHORT = 3
@@ -42,10 +41,10 @@ class PostingLists:
         self._vocabulary = vocabulary
         self._by_initial: dict[str, list[str]] = {}
         self._first_slot: dict[int, int] = {}
-        self._slots: dict[int, array[int]] = {}
-        self._counts: dict[int, array[int]] = {}
-        self._short: dict[int, array[int]] = {}
-        self._denied: dict[int, array[int]] = {}
+        self._slots: dict[int, Column[np.int32]] = {}
+        self._counts: dict[int, Column[np.int32]] = {}
+        self._short: dict[int, Column[np.int32]] = {}
+        self._denied: dict[int, Column[np.int32]] = {}
 
     def append(self, first_slot: int, said: Said) -> None:
         """Take in the texts of the slots from ``first_slot`` on."""
@@ -71,18 +70,18 @@ class PostingLists:
         self._first_slot[number] = min(slot, self._first_slot.get(number, slot))
 
     def of(self, term: str, limit: int) -> Postings:
-        """Of one term, slots below a limit; copies, safe to keep."""
+        """Of one term, slots below a limit."""
         number = self._known(term, limit)
         if number is None:
             return Postings(_NONE, _NONE, _NONE, _NONE)
         slots = _below(self._slots.get(number), limit)
-        counts = np.frombuffer(self._counts.get(number, b""), dtype=np.int32)[: len(slots)].copy()
+        counts = self._counts[number].view()[: len(slots)] if len(slots) else _NONE
         return Postings(slots, counts, _below(self._short.get(number), limit), _below(self._denied.get(number), limit))
 
     def document_frequency(self, term: str, limit: int) -> int:
         """Number of slots below a limit that say a term."""
         number = self._known(term, limit)
-        return 0 if number is None else bisect_left(self._slots.get(number, ()), limit)
+        return 0 if number is None else len(_below(self._slots.get(number), limit))
 
     def knows(self, term: str, limit: int) -> bool:
         """Whether a slot below the limit says the term, or denies it."""
@@ -108,15 +107,16 @@ def _stretches(pairs: NDArray[np.int64], first_slot: int) -> Iterator[tuple[int,
         yield number, slice(start, end), slots[start:end]
 
 
-def _extend(lists: dict[int, array[int]], number: int, values: NDArray[np.int32]) -> None:
+def _extend(lists: dict[int, Column[np.int32]], number: int, values: NDArray[np.int32]) -> None:
     if number not in lists:
-        lists[number] = array("i")
-    lists[number].frombytes(values.tobytes())
+        lists[number] = Column(np.int32, reserve=len(values))
+    lists[number].extend(values)
 
 
-def _below(slots: array[int] | None, limit: int) -> NDArray[np.int32]:
-    """The slots below a limit, copied: a view would keep the array from growing."""
-    if not slots:
+def _below(slots: Column[np.int32] | None, limit: int) -> NDArray[np.int32]:
+    """The slots below a limit."""
+    if slots is None:
         return _NONE
-    view = np.frombuffer(slots, dtype=np.int32)
-    return np.array(view[: bisect_left(slots, limit)], dtype=np.int32)
+    view = slots.view()
+    # Of the type of what is searched, which would be converted as a whole otherwise.
+    return view[: int(np.searchsorted(view, np.int32(limit)))]

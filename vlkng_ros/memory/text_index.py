@@ -22,8 +22,9 @@ from vlkng_ros.memory.column import Column
 from vlkng_ros.memory.dense_index import DenseIndex
 from vlkng_ros.memory.index_file import StoredIndex, digest_of_frames, digest_of_texts
 from vlkng_ros.memory.mention_columns import MentionColumns
-from vlkng_ros.memory.postings import PostingLists, Postings
+from vlkng_ros.memory.postings import SHORT, PostingLists, Postings
 from vlkng_ros.memory.said import Said, Vocabulary
+from vlkng_ros.memory.slot_sets import Slots, union
 from vlkng_ros.memory.word_order import WordOrder
 from vlkng_ros.memory.words import near_spellings
 from vlkng_ros.types import FloatArray
@@ -42,8 +43,13 @@ class MentionRow(NamedTuple):
 
 
 _VECTORS_AT_ONCE = 4096
-MASKED = 131_072
-"""Mentions of a window up to which its texts are marked one by one."""
+MARKED = 16_384
+"""Mentions of a window up to which its texts are gone through one by one."""
+COMPARED = 131_072
+"""Texts up to which every one is compared by meaning, and beyond which the latest of them are."""
+LABELS_COMPARED = 32_768
+"""Of older texts those that are little more than a label: things are called what they were always called. What long
+sentences say is found by their words."""
 
 
 class Cut(NamedTuple):
@@ -81,6 +87,8 @@ class TextIndex:
         self._length_sums = Column(np.int64)
         """Lengths of texts summed up to each slot: the mean length of a prefix is one division."""
         self._far = Column(np.bool_)
+        self._labels = Column(np.int32)
+        """Slots of the texts that are little more than a label."""
         self.vocabulary = Vocabulary()
         self._terms = PostingLists(self.vocabulary)
         self._mentions = MentionColumns()
@@ -225,6 +233,7 @@ class TextIndex:
             self._denials[0].append(said.denied_rows + np.int32(first))
             self._denials[1].append(said.denied)
         self._far.extend(said.far)
+        self._labels.extend((first + np.flatnonzero(said.term_counts <= SHORT)).astype(np.int32))
         lengths = np.maximum(said.term_counts, 1)
         before = int(self._length_sums.view()[-1]) if first else 0
         self._lengths.extend(lengths)
@@ -250,7 +259,7 @@ class TextIndex:
         return Cut(cut.slots, first, last, *self._mentions.bounds(first, last))
 
     def postings(self, term: str, cut: Cut) -> Postings:
-        """Texts known at the cut that mention a term; copies, safe to keep."""
+        """Texts known at the cut that mention a term."""
         return self._terms.of(term, cut.slots)
 
     def document_frequency(self, term: str, cut: Cut) -> int:
@@ -291,27 +300,33 @@ class TextIndex:
         for term in dict.fromkeys(terms):
             found = self.postings(term, cut)
             weight = self.idf(len(found.slots), cut)
-            scores[found.slots] += weight * self.saturation(found.slots, found.counts, cut)
+            scores[found.slots] += weight * self.saturation(found.counts, self.length_norms(found.slots, cut))
         slots = np.flatnonzero(scores)
         return slots, scores[slots]
 
-    def saturation(
-        self, slots: NDArray[np.integer[Any]], counts: NDArray[np.integer[Any]], cut: Cut
-    ) -> NDArray[np.float32]:
+    @staticmethod
+    def saturation(counts: NDArray[np.integer[Any]], norms: NDArray[np.float32]) -> NDArray[np.float32]:
         """BM25's ``tf * (k1 + 1) / (tf + norm)``: what a term said ``counts`` times in some texts is worth."""
         frequencies = counts.astype(np.float32)
-        return np.asarray(frequencies * (K1 + 1) / (frequencies + self.length_norms(slots, cut)))
+        return np.asarray(frequencies * (K1 + 1) / (frequencies + norms))
 
-    def window_mask(self, cut: Cut) -> NDArray[np.bool_] | None:
-        """Mask of the texts that a keyframe of the cut mentions, shape ``(cut.slots,)``.
+    def window_slots(self, cut: Cut) -> Slots | None:
+        """The texts that the keyframes of the cut mention, ascending.
 
-        None where it would cost more than a question may: ask ``mentioned`` about single texts then.
+        None where that would cost more than a question may: ask ``mentioned`` about single texts then.
         """
-        if cut.mention_last - cut.mention_first > MASKED:
+        if cut.mention_last - cut.mention_first > MARKED:
             return None
-        mask = np.zeros(cut.slots, dtype=np.bool_)
-        mask[self.mentions_in(cut)[1]] = True
-        return mask
+        return union([np.unique(self.mentions_in(cut)[1])])
+
+    def compared(self, cut: Cut) -> Slots | None:
+        """The texts whose vectors a question is compared with: None for all, or the labels and the latest others."""
+        if cut.slots <= COMPARED:
+            return None
+        first = cut.slots - COMPARED
+        labels = self._labels.view()
+        old = labels[: int(np.searchsorted(labels, np.int32(first)))]
+        return np.concatenate([old[-LABELS_COMPARED:].astype(np.intp), np.arange(first, cut.slots)])
 
     def says_all(self, cut: Cut) -> bool:
         """Whether every text known at the cut is mentioned in it."""

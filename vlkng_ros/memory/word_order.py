@@ -63,3 +63,10 @@ class WordOrder:
             if number is not None:
                 found |= words.numbers == number
         return found
+
+    def says(self, slots: NDArray[np.integer[Any]], word: str) -> NDArray[np.bool_]:
+        """Which of some texts say a word."""
+        words = self.of(slots)
+        said = np.zeros(len(slots), dtype=np.bool_)
+        said[words.rows[self.where(words, (word,))]] = True
+        return said

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from vlkng_ros.memory.text_index import Cut, TextIndex
 from vlkng_ros.memory.words import NUMBERS, terms
 from vlkng_ros.retrieval.evidence import MAX_MENTIONS
-from vlkng_ros.retrieval.matching import HEAD_WEIGHT, Wording
+from vlkng_ros.retrieval.lexical import HEAD_WEIGHT
+from vlkng_ros.retrieval.matching import Wording
 from vlkng_ros.retrieval.phrases import head_of, thing_of
 from vlkng_ros.types import Float64Array
 

@@ -76,9 +76,10 @@ def with_neighbours(raw: FrameScores, stamps_ns: NDArray[np.int64], share: float
         share: what a neighbour counts.
     """
     parts = [raw]
+    at_ns = stamps_ns[raw.frames]
     for step in (1, -1):
-        beside = raw.frames + step
-        there = np.flatnonzero((beside >= 0) & (beside < len(stamps_ns)))
-        linked = there[np.abs(stamps_ns[beside[there]] - stamps_ns[raw.frames[there]]) <= NEIGHBOUR_GAP_NS]
+        beside = np.clip(raw.frames + step, 0, len(stamps_ns) - 1)
+        near = np.abs(stamps_ns[beside] - at_ns) <= NEIGHBOUR_GAP_NS
+        linked = np.flatnonzero(near & (beside != raw.frames))  # beyond an end is no neighbour
         parts.append(FrameScores(beside[linked], share * raw.scores[linked]))
     return raw if len(stamps_ns) < 2 else FrameScores.sum(parts).weighted(1 / (1 + 2 * share))

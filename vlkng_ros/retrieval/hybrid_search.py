@@ -28,7 +28,7 @@ from vlkng_ros.retrieval.matching import OTHER_WORDING_WEIGHT, Fit, Matcher, Wor
 from vlkng_ros.retrieval.motion_phrases import MotionKind
 from vlkng_ros.retrieval.phrases import is_clause, is_doing, thing_of
 from vlkng_ros.retrieval.query import Query
-from vlkng_ros.retrieval.ranking import in_order, peaks_of, scale_of, settled, with_relation
+from vlkng_ros.retrieval.ranking import in_order, peaks_of, settled, with_relation
 from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
 from vlkng_ros.types import AnswerKind, Vec3
 
@@ -98,7 +98,7 @@ class HybridSearch:
         fit, evidence = self._evidence_of(wordings_of(query), scene)
         support, needed = self._support(query, fit, scene), needed_support(query)
         total = evidence.total if Channel.TEMPORAL in self._channels else evidence.raw
-        scale = scale_of(scene.positions_m)
+        scale = scene.scale
         if not self._texts and self._crops is None and self._relations is None:
             total, support = FrameScores.none(), 0.0  # the channels that look have nothing to look at
         if not self._channels & CONTENT:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +15,11 @@ from vlkng_ros.retrieval.follower import IndexFollower
 from vlkng_ros.retrieval.frame_scores import FrameScores
 from vlkng_ros.retrieval.matching import Encoded, Fit
 from vlkng_ros.retrieval.places import Leaning, Stay, stays
-from vlkng_ros.retrieval.ranking import Peaks
+from vlkng_ros.retrieval.ranking import Peaks, scale_of
 from vlkng_ros.types import FloatArray, TextEncoder
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scene:
     """The part of the memory that a question may see: its frames' columns are counted from ``cut.first``."""
 
@@ -29,6 +30,11 @@ class Scene:
 
     def __len__(self) -> int:
         return len(self.stamps_ns)
+
+    @cached_property
+    def scale(self) -> float:
+        """What distances of ``ranking`` are multiplied by."""
+        return scale_of(self.positions_m)
 
 
 @dataclass(frozen=True, slots=True)

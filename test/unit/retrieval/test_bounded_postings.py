@@ -9,7 +9,7 @@ import pytest
 
 from vlkng_ros.memory.text_index import MentionRow, TextIndex
 from vlkng_ros.memory.words import terms
-from vlkng_ros.retrieval.matching import COMMON, candidates
+from vlkng_ros.retrieval.lexical import COMMON, candidates
 
 COLORS = ("red", "blue", "green", "white")
 THINGS = ("chair", "table", "door", "lamp", "plant", "bin")
