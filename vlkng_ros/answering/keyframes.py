@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vlkng_ros.answering.draft import Draft
 from vlkng_ros.errors import NotInMemoryError
@@ -13,7 +14,7 @@ from vlkng_ros.memory.words import terms
 from vlkng_ros.retrieval.concepts import other_wordings
 from vlkng_ros.retrieval.query import Query
 from vlkng_ros.retrieval.retriever import Retriever, Scene
-from vlkng_ros.types import Entity, Float64Array, Observation, RankedKeyframe
+from vlkng_ros.types import Entity, Observation, RankedKeyframe
 
 MAX_ENTITIES = 10
 NAMED = 0.5
@@ -34,7 +35,6 @@ def load_ranked(
     """The best ``limit`` frames of a draft, loaded. Forgotten ones are passed over."""
     reader = retriever.reader
     named = _Named(query.target)
-    evidence = _Evidence(retriever, scene, named)
     best = max((score for _, score in draft.frames), default=1.0) or 1.0
     frames = {int(scene.keyframe_ids[frame]): (frame, score) for frame, score in dict(draft.frames).items()}
     ids = list(frames)
@@ -46,8 +46,9 @@ def load_ranked(
     names = reader.entities_of(view, seen) if view else {}
     entities: dict[str, Entity] = {}
     keyframes: list[RankedKeyframe] = []
-    for keyframe, _ in loaded:
-        frame, score = frames[keyframe.keyframe_id]
+    said = _evidence(retriever, scene, [frames[keyframe.keyframe_id][0] for keyframe, _ in loaded], named)
+    for (keyframe, _), evidence in zip(loaded, said, strict=True):
+        score = frames[keyframe.keyframe_id][1]
         observation = shown[keyframe.keyframe_id]
         entity_id = names.get(observation.observation_id, "") if observation is not None else ""
         if entity_id and entity_id not in entities and len(entities) < MAX_ENTITIES:
@@ -62,7 +63,7 @@ def load_ranked(
                 label=observation.detection.label if observation is not None else "",
                 box_px=observation.detection.box_px if observation is not None else None,
                 entity_id=entity_id,
-                evidence=evidence.of(frame),
+                evidence=evidence,
             )
         )
     return Ranked(tuple(keyframes), tuple(entities.values()))
@@ -104,27 +105,15 @@ def _shown(observations: list[Observation], named: _Named) -> Observation | None
     return shown
 
 
-class _Evidence:
-    """What frames say of what was looked for."""
-
-    def __init__(self, retriever: Retriever, scene: Scene, named: _Named) -> None:
-        self._index = retriever.index
-        self._first = scene.cut.first
-        self._wanted = named.wanted
-
-    def of(self, frame: int) -> tuple[str, ...]:
-        """The frame's texts that name what was looked for, best first, else its first one."""
-        slots = np.array(list(dict.fromkeys(self._index.texts_of(self._first + frame).tolist())), dtype=np.intp)
-        shares = self._shares(slots)
-        best = np.argsort(-shares, kind="stable")[:3]
-        chosen = slots[best[shares[best] > 0]] if len(slots) else slots
-        return tuple(self._index.texts[slot] for slot in (chosen if len(chosen) else slots[:1]).tolist())
-
-    def _shares(self, slots: NDArray[np.intp]) -> Float64Array:
-        """How much of what was looked for some texts say."""
-        words = self._index.said.of(slots)
-        said = {term: np.zeros(len(slots)) for term in frozenset().union(*self._wanted)}
-        for term, by in said.items():
-            by[words.rows[self._index.said.where(words, (term,))]] = 1.0
-        shares = [sum((said[term] for term in wanted), np.zeros(len(slots))) / len(wanted) for wanted in self._wanted]
-        return np.max(shares, axis=0) if shares else np.zeros(len(slots))
+def _evidence(retriever: Retriever, scene: Scene, frames: Sequence[int], named: _Named) -> list[tuple[str, ...]]:
+    """Of each frame the texts that name what was looked for, best first, else its first one."""
+    index = retriever.index
+    said = [list(dict.fromkeys(index.texts_of(scene.cut.first + frame).tolist())) for frame in frames]
+    slots = np.array(list(chain.from_iterable(said)), dtype=np.intp)
+    shares = iter(index.said.shares(slots, named.wanted).tolist())
+    found: list[tuple[str, ...]] = []
+    for texts in said:
+        share = dict(zip(texts, shares, strict=False))
+        chosen = [slot for slot in sorted(texts, key=share.__getitem__, reverse=True)[:3] if share[slot] > 0]
+        found.append(tuple(index.texts[slot] for slot in chosen or texts[:1]))
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vlkng_ros.memory.column import Column
 from vlkng_ros.memory.said import Vocabulary
+from vlkng_ros.types import Float64Array
 
 
 class Words(NamedTuple):
@@ -70,3 +71,14 @@ class WordOrder:
         said = np.zeros(len(slots), dtype=np.bool_)
         said[words.rows[self.where(words, (word,))]] = True
         return said
+
+    def shares(self, slots: NDArray[np.integer[Any]], phrases: Sequence[Collection[str]]) -> Float64Array:
+        """How much of the phrase that it says most of each text says, in 0..1: a phrase is some words, each once."""
+        wanted = list(dict.fromkeys(word for phrase in phrases for word in phrase))
+        numbers = np.array([-1 if (n := self._vocabulary.find(word)) is None else n for word in wanted], dtype=np.int64)
+        words = self.of(slots)
+        at, which = np.nonzero(words.numbers[:, None] == numbers)
+        said = np.zeros((len(slots), len(wanted)))
+        said[words.rows[at], which] = 1.0
+        parts = np.array([[(word in phrase) / len(phrase) for phrase in phrases] for word in wanted])
+        return np.asarray((said @ parts.reshape(len(wanted), len(phrases))).max(axis=1, initial=0.0))

@@ -7,7 +7,6 @@ since a single stray word is somewhere nearer than everything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,8 +22,8 @@ SAME_PLACE_M = 12.0
 PACE_M = 1.9
 LEAST_SCALE = 0.15
 PACED_FRAMES = 1024
-CANDIDATES = 2048
-"""Frames considered; evidence beyond them is never near the best."""
+CANDIDATES = (256, 2048)
+"""Frames considered: the second where those of the first are too few places. Evidence beyond is never near the best."""
 BLOCK = 128
 """Candidates compared at once with the places that are taken: the best few hundred mostly fill the list."""
 SUPPORTED = 0.75
@@ -43,7 +42,8 @@ SIGHTING_SHARE = 0.45
 """Frames near a peak with this share of its evidence belong to one sighting."""
 SIGHTING_GAP = 3
 """Frames with less that do not end it."""
-LOOK = 32
+LOOK = 64
+"""Frames before and after a peak that may be of its sighting."""
 SIGHTING_M = 18.0
 """And how far from the peak it reaches."""
 
@@ -81,11 +81,22 @@ def peaks_of(
         limit: number of peaks at most.
         scale: that of the drive (``scale_of``).
     """
-    order = evidence.ranked(CANDIDATES, 2 * CANDIDATES)
-    places_m = positions_m[evidence.frames[order], :2]
     apart = (scale * SAME_PLACE_M) ** 2
+    for count in CANDIDATES:
+        order = evidence.ranked(count, 2 * count)
+        taken = _apart(positions_m[evidence.frames[order], :2], apart, limit)
+        if len(taken) == limit or count >= len(evidence):
+            break
+    best = order[taken]
+    if len(best) == 1 and not np.ptp(positions_m, axis=0).any():
+        best = order[:limit]  # a recording without positions has no places to tell apart
+    return Peaks(evidence.frames[best], evidence.scores[best])
+
+
+def _apart(places_m: FloatArray, apart: float, limit: int) -> NDArray[np.intp]:
+    """Which of some places, taken in order, are far from all that were taken before; ``apart`` is squared, in m^2."""
     taken = np.zeros(0, dtype=np.intp)
-    for start in range(0, len(order), BLOCK):
+    for start in range(0, len(places_m), BLOCK):
         block = places_m[start : start + BLOCK]
         away = block[:, None] - places_m[taken]
         free = (away[..., 0] * away[..., 0] + away[..., 1] * away[..., 1] >= apart).all(axis=1)
@@ -97,10 +108,7 @@ def peaks_of(
             free[at] = False
         if len(taken) == limit:
             break
-    best = order[taken]
-    if len(best) == 1 and not np.ptp(positions_m, axis=0).any():
-        best = order[:limit]  # a recording without positions has no places to tell apart
-    return Peaks(evidence.frames[best], evidence.scores[best])
+    return taken
 
 
 def with_relation(
@@ -178,94 +186,53 @@ def settled(
         superlative: that of the question.
         scale: that of the drive (``scale_of``).
     """
-    moved = peaks.frames.copy()
-    around = _Around(raw, positions_m, moved[:SETTLED], scale * SIGHTING_M)
-    for i, frame in enumerate(moved[:SETTLED].tolist()):
-        moved[i] = _middle(i, frame, superlative, around)
-    return Peaks(moved, peaks.scores)
-
-
-class _Around:
-    """The frames around peaks: whether each is near, and what it says.
-
-    As far as a sighting mostly reaches these are gathered for all peaks at once, and as lists: arrays are slow to
-    make and their elements slow to come by.
-    """
-
-    def __init__(self, raw: FrameScores, positions_m: FloatArray, peaks: NDArray[np.intp], reach_m: float) -> None:
-        self._raw = raw
-        self._positions_m = positions_m
-        self.reach_m = reach_m
-        ends = peaks[:, None] + np.arange(-LOOK, LOOK + 1)
-        self._near, self._says = self._look(ends, peaks[:, None])
-
-    def _look(self, frames: NDArray[np.intp], peaks: NDArray[np.intp]) -> tuple[list[list[bool]], list[list[float]]]:
-        there = (frames >= 0) & (frames < len(self._positions_m))
-        frames = np.where(there, frames, 0)
-        apart = self._positions_m[frames, :2] - self._positions_m[peaks, :2]
-        near = there & ((apart * apart).sum(axis=-1) <= self.reach_m**2)
-        return near.tolist(), np.where(there, self._raw.of_each(frames), 0.0).tolist()
-
-    def again(self, peak: int, floor: float) -> list[int]:
-        """All frames near a peak that say so much, whenever it was."""
-        frames = self._raw.at_least(floor)
-        apart = self._positions_m[frames, :2] - self._positions_m[peak, :2]
-        near: list[int] = frames[(apart * apart).sum(axis=1) <= self.reach_m**2].tolist()
-        return near
-
-    def clearest(self, i: int) -> float:
-        """The most that peak ``i`` or the frame before or after it says, wherever that was."""
-        return max(self._says[i][LOOK - 1 : LOOK + 2])
-
-    def says(self, frames: list[int]) -> Float64Array:
-        """What some frames say."""
-        return self._raw.of_each(np.array(frames))
-
-    def beside(self, i: int) -> list[tuple[int, float]]:
-        """Peak ``i`` and the frames before and after it that are near, as steps from it, with what each says."""
-        near, says = self._near[i], self._says[i]
-        return [(step, says[LOOK + step]) for step in (-1, 0, 1) if near[LOOK + step]]
-
-    def walk(self, i: int, peak: int, step: int) -> Iterator[tuple[int, float]]:
-        """Frames from peak ``i`` on, forwards or backwards, as long as they are near, with what each says."""
-        near, says = self._near[i], self._says[i]
-        for away in range(LOOK + 1, 2 * LOOK + 1) if step > 0 else range(LOOK - 1, -1, -1):
-            if not near[away]:
-                return
-            yield peak + away - LOOK, says[away]
-        start = peak + step * (LOOK + 1)
-        while True:
-            stretch = start + step * np.arange(LOOK)
-            close, said = self._look(stretch[None, :], np.array([[peak]]))
-            for away in range(LOOK):
-                if not close[0][away]:
-                    return
-                yield start + step * away, said[0][away]
-            start += step * LOOK
-
-
-def _middle(i: int, peak: int, superlative: Superlative | None, around: _Around) -> int:
-    """The frame in the middle of a peak's sighting."""
-    clearest = around.clearest(i)
-    floor = SIGHTING_SHARE * clearest
-    frames = [peak + step for step, says in around.beside(i) if says >= floor]
-    if floor <= 0 or not frames:
-        return peak
-    for step in (-1, 1):
-        edge = peak
-        for frame, says in around.walk(i, peak, step):
-            if abs(frame - edge) > SIGHTING_GAP + 1:
-                break
-            if says >= floor:
-                edge = frame
-                frames.append(frame)
+    moved = peaks.frames[:SETTLED, None]
+    beside = np.arange(-LOOK, LOOK + 1)
+    frames = moved + beside
+    there = (frames >= 0) & (frames < len(positions_m))
+    says = np.where(there, raw.of_each(frames), 0.0)
+    away = positions_m[np.where(there, frames, moved), :2] - positions_m[moved, :2]
+    near = there & ((away * away).sum(axis=-1) <= (scale * SIGHTING_M) ** 2)
+    clearest = says[:, LOOK - 1 : LOOK + 2].max(axis=1)
+    of_it = near & (says >= SIGHTING_SHARE * clearest[:, None]) & (says > 0)
+    of_it[:, LOOK:] = _together(near[:, LOOK:], of_it[:, LOOK:])
+    of_it[:, LOOK::-1] = _together(near[:, LOOK::-1], of_it[:, LOOK::-1])
     if superlative in (Superlative.FIRST, Superlative.LAST):
-        # A place that was visited again is one peak; its other visits count where they speak as clearly.
-        frames += around.again(peak, SUPPORTED * clearest)
-    frames = sorted(set(frames))
-    if superlative is Superlative.FIRST:
-        return frames[0]
-    if superlative is Superlative.LAST:
-        return frames[-1]
-    weights = np.cumsum(around.says(frames) ** 2)
-    return frames[int(np.searchsorted(weights, weights[-1] / 2))]
+        settled = [_end(raw, positions_m, peak, frames[i, shown], SUPPORTED * clearest[i], superlative, scale)
+                   for i, (peak, shown) in enumerate(zip(moved[:, 0].tolist(), of_it, strict=True))]  # fmt: skip
+        return Peaks(np.array([*settled, *peaks.frames[SETTLED:]], dtype=np.intp), peaks.scores)
+    weights = np.cumsum(np.where(of_it, says * says, 0.0), axis=1)
+    middle = (weights >= weights[:, -1:] / 2).argmax(axis=1)
+    settled_at = np.where(of_it.any(axis=1), frames[np.arange(len(frames)), middle], moved[:, 0])
+    return Peaks(np.concatenate([settled_at, peaks.frames[SETTLED:]]), peaks.scores)
+
+
+def _together(near: NDArray[np.bool_], shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which frames belong to a sighting, from a peak on in one direction: shape ``(peaks, frames)``.
+
+    It ends where the robot is away from the peak, or the thing is not shown for too long.
+    """
+    at = np.arange(near.shape[1])
+    reached = np.logical_and.accumulate(near, axis=1)
+    shown = shown & reached
+    last = np.maximum.accumulate(np.where(shown, at, 0), axis=1)
+    going_on = np.ones_like(reached)
+    going_on[:, 1:] = at[1:] - last[:, :-1] <= SIGHTING_GAP + 1
+    return np.asarray(shown & np.logical_and.accumulate(going_on, axis=1))
+
+
+def _end(
+    raw: FrameScores,
+    positions_m: FloatArray,
+    peak: int,
+    sighting: NDArray[np.intp],
+    floor: float,
+    superlative: Superlative,
+    scale: float,
+) -> int:
+    """The first or last frame of a peak's sighting, or of other visits of its place that speak as clearly."""
+    again = raw.at_least(floor) if len(sighting) else raw.frames[:0]
+    away = positions_m[again, :2] - positions_m[peak, :2]
+    again = again[(away * away).sum(axis=1) <= (scale * SIGHTING_M) ** 2]
+    frames = np.concatenate([sighting, again]) if len(sighting) else np.array([peak])
+    return int(frames.min() if superlative is Superlative.FIRST else frames.max())
