@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 
 import numpy as np
 
@@ -214,13 +213,12 @@ def _beside(
     nearest = ""
     if finder.in_view:
         stored = StoredRelations(retriever.reader, finder.in_view)
-        as_of_ns = int(scene.stamps_ns[-1])
         frames_of_edges = best if query.superlative is not Superlative.FARTHEST else []
-        sorts = (True,) if relation.predicate == "between" else (True, False)
-        for exact, frame in itertools.product(sorts, frames_of_edges):
-            related = stored.beside(relation, int(scene.keyframe_ids[frame]), as_of_ns, exact=exact)
-            if related := asked_for(query, related):
-                return _told(query, related, (frame,), sure=NAMED)
+        keyframes = {int(scene.keyframe_ids[frame]): frame for frame in frames_of_edges}
+        for exact in (True,) if relation.predicate == "between" else (True, False):
+            for keyframe_id, shown_so in stored.beside(relation, list(keyframes), exact=exact):
+                if related := asked_for(query, shown_so):
+                    return _told(query, related, (keyframes[keyframe_id],), sure=NAMED)
         if relation.predicate == "near":
             relating = Relating(retriever, finder, scene, asker_m, min_confidence)
             placed = _placed_beside(query, relation, relating, retriever, finder.in_view, scene)

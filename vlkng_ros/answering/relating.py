@@ -127,9 +127,10 @@ class Relating:
 
     def _ids(self, phrase: str, found: Found) -> Iterator[str]:
         names = _names(phrase)
-        for frame in found.total.best(RELATED_FRAMES):
-            shown = self.retriever.reader.entities_in(self.view, int(self.scene.keyframe_ids[frame]))
-            for entity_id in shown.values():
+        frames = self.scene.keyframe_ids[found.total.best(RELATED_FRAMES)].tolist()
+        shown = self.retriever.reader.entities_in_each(self.view, frames)
+        for frame in frames:
+            for entity_id in shown[frame]:
                 if _is_called(entity_id, names):
                     yield entity_id
 
@@ -228,7 +229,7 @@ class Relating:
         def said(of: str, predicate: str, objects: tuple[str, ...]) -> bool:
             for name in ALSO_SAID.get(predicate, (predicate,)):
                 asked = dataclasses.replace(query, target=of, relation=Relation(name, objects))
-                shown = edges.shown(asked, [w.text for w in wordings(of)], frames, self.as_of_ns)
+                shown = edges.shown(asked, [w.text for w in wordings(of)], frames)
                 if any(count >= len(objects) for count in shown.values()):
                     return True
             return False

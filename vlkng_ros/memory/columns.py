@@ -16,6 +16,8 @@ ENTITY_COLUMNS = "id, view, type, number, map, first_seen, x, y, z, reach"
 KeyframeRow = tuple[int, int, int, bytes]
 EntityRow = tuple[int, int, int, int, int, int, float, float, float, bytes]
 _SPARE = 1024
+CHANGED, SHARE_CHANGED = 2048, 64
+"""So many entities, and one of so many, may have changed before they are put in order of place anew."""
 
 
 class KeyframeColumns:
@@ -102,11 +104,9 @@ class EntityColumns:
         self._positions: Float64Array = np.zeros((3, _SPARE))
         self._reach: Float64Array = np.zeros((6, _SPARE))
         """x, y and z, lowest and highest."""
-        self._by_x: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
-        """Rows in order of their x, as it was when they were sorted last."""
-        self._sorted_x: Float64Array = np.zeros(0)
-        self._boxes: BoxIndex | None = None
-        """The reaches by map, as they were then or later; made when they are first asked for."""
+        self._places: BoxIndex | None = None
+        self._reaches: BoxIndex | None = None
+        """Positions and reaches by map, as they were once; made when they are first asked for."""
         self._since: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
         """Rows that were changed or added since."""
 
@@ -133,11 +133,9 @@ class EntityColumns:
         self._numbers[:, where], self._positions[:, where], self._reach[:, where] = numbers.T, positions.T, reach.T
         self._count += more
         self._since = np.union1d(self._since, where)
-        if len(self._since) > _SPARE + self._count // 8:
-            x = self._positions[0, : self._count]
-            self._by_x = np.argsort(x)
-            self._sorted_x, self._since = x[self._by_x], self._since[:0]
-            self._boxes = None
+        if len(self._since) > CHANGED + self._count // SHARE_CHANGED:
+            self._places = self._reaches = None
+            self._since = self._since[:0]
 
     def _reserve(self, more: int) -> None:
         held = self._numbers.shape[1]
@@ -160,12 +158,12 @@ class EntityColumns:
 
     def near(self, position_m: Vec3, radius_m: float, maps: Sequence[int]) -> list[int]:
         """Keys of the entities within ``radius_m``, nearest first, the earlier of two as near before the other."""
-        place = np.asarray(position_m).reshape(3, 1)
+        if self._places is None:
+            known = self._positions[:2, : self._count]
+            self._places = BoxIndex(known, known, self._numbers[3, : self._count])
         margin = radius_m + 1e-9
-        low = np.searchsorted(self._sorted_x, position_m[0] - margin)
-        high = np.searchsorted(self._sorted_x, position_m[0] + margin, side="right")
-        at = np.concatenate([self._by_x[low:high], self._since])
-        away = np.linalg.norm(self._positions[:, at] - place, axis=0)
+        at = np.concatenate([self._places.touched(position_m[0], position_m[1], margin, maps), self._since])
+        away = np.linalg.norm(self._positions[:, at] - np.asarray(position_m).reshape(3, 1), axis=0)
         inside = (away <= radius_m) & np.isin(self._numbers[3, at], maps)
         at, first = np.unique(at[inside], return_index=True)
         away = away[inside][first]
@@ -174,11 +172,11 @@ class EntityColumns:
 
     def maybe_near(self, position_m: Vec3, radius_m: float, as_of_ns: int, maps: Sequence[int]) -> list[int]:
         """Keys of the entities seen by then that may have been within ``radius_m``, in order of creation."""
-        if self._boxes is None:
+        if self._reaches is None:
             known = self._reach[:, : self._count]
-            self._boxes = BoxIndex(known[:2], known[3:5], self._numbers[3, : self._count])
+            self._reaches = BoxIndex(known[:2], known[3:5], self._numbers[3, : self._count])
         margin = radius_m + 1e-9
-        touched = self._boxes.touched(position_m[0], position_m[1], margin, maps)
+        touched = self._reaches.touched(position_m[0], position_m[1], margin, maps)
         at = np.union1d(touched, self._since) if len(self._since) else np.sort(touched)
         place, reach, numbers = np.asarray(position_m).reshape(3, 1), self._reach[:, at], self._numbers[:, at]
         outside = np.maximum(np.maximum(reach[:3] - place, place - reach[3:]), 0.0)

@@ -24,6 +24,9 @@ class MentionColumns:
         self._slots = Column(np.int32)
         self._frames = Column(np.int32)
         self._caption = Column(np.bool_)
+        self._first_of = Column(np.int32)
+        self._last_of = Column(np.int32)
+        """The first and the last frame that mentions each text, by slot."""
         self._by_slot = _NOTHING
         """Mentions as ``slot << 32 | frame``, sorted: all but the last few."""
         self._starts = np.zeros(1, dtype=np.int64)
@@ -40,10 +43,15 @@ class MentionColumns:
         return int(self._frames.view()[-1]) if len(self) else -1
 
     def extend(self, slots: NDArray[np.int32], frames: NDArray[np.int32], caption: NDArray[np.bool_]) -> None:
-        """Add mentions; none of a frame before the last."""
+        """Add mentions: none of a frame before the last, and texts that are new in the order of their slots."""
         self._slots.extend(slots)
         self._frames.extend(frames)
         self._caption.extend(caption)
+        known = len(self._first_of)
+        new, at = np.unique(slots[slots >= known], return_index=True)
+        self._first_of.extend(frames[slots >= known][at])
+        self._last_of.extend(np.zeros(len(new), dtype=np.int32))
+        self._last_of.view()[slots] = frames  # of several the last one
         self._latest = None
         if len(self) - len(self._by_slot) > TAIL:
             self._merge()
@@ -76,8 +84,13 @@ class MentionColumns:
 
     def said_of(self, slots: NDArray[np.intp], first: int, last: int) -> NDArray[np.bool_]:
         """Which of some texts the frames ``[first, last)`` mention."""
-        (low, high), (later, end) = self._spans(slots, first, last)
-        return np.asarray((high > low) | (end > later))
+        begins, ends = self._first_of.view()[slots], self._last_of.view()[slots]
+        said = ((begins >= first) & (begins < last)) | ((ends >= first) & (ends < last))
+        around = np.flatnonzero((begins < first) & (ends >= last))
+        if len(around):
+            (low, high), (later, later_end) = self._spans(slots[around], first, last)
+            said[around] = (high > low) | (later_end > later)
+        return np.asarray(said)
 
     def of(
         self, slots: NDArray[np.intp], first: int, last: int, start: int, end: int, limit: int
@@ -114,17 +127,14 @@ class MentionColumns:
         self, slots: NDArray[np.intp], first: int, last: int
     ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Where the mentions of some texts in some frames begin and end: of those sorted in, and of the last few."""
-        keys = slots.astype(np.int64) << 32
         known = len(self._starts) - 1
-        sorted_in = len(self._by_slot)
-        until = int(self._frames.view()[sorted_in - 1]) if sorted_in else -1
-        # Of a whole memory these are known, and need not be searched for.
-        whole = (self._starts[np.minimum(slots + more, known)] for more in (0, 1))
-        low, high = (
-            np.searchsorted(self._by_slot, keys | frame) if inside else known_bound
-            for known_bound, frame, inside in zip(whole, (first, last), (first > 0, last <= until), strict=True)
-        )
-        latest = self._last_few()
+        low, high = (self._starts[np.minimum(slots + more, known)] for more in (0, 1))
+        # Those of most texts begin in a window that goes up to the present, or lie before it.
+        cut = np.flatnonzero(self._first_of.view()[slots] < first)
+        low[cut] = np.searchsorted(self._by_slot, slots[cut].astype(np.int64) << 32 | first)
+        cut = np.flatnonzero(self._last_of.view()[slots] >= last)
+        high[cut] = np.searchsorted(self._by_slot, slots[cut].astype(np.int64) << 32 | last)
+        latest, keys = self._last_few(), slots.astype(np.int64) << 32
         return [(low, high), (np.searchsorted(latest, keys | first), np.searchsorted(latest, keys | last))]
 
     def _ranked(self, slots: NDArray[np.intp], start: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

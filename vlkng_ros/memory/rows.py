@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,14 @@ class KeyframeTable:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+
+class Edge(NamedTuple):
+    """A relation that a keyframe shows, between two entities of a view."""
+
+    subject_id: str
+    predicate: str
+    object_id: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -334,14 +334,7 @@ class TextIndex:
 
     def mentioned(self, slots: NDArray[np.intp], cut: Cut) -> NDArray[np.bool_]:
         """Which of some texts known at the cut a keyframe of the cut mentions."""
-        stamps = np.frombuffer(self._first_ns, dtype=np.int64)[slots]
-        since = int(self.stamps_ns[cut.first]) if cut.first < len(self.stamps_ns) else 0
-        until = int(self.stamps_ns[cut.last - 1]) if cut.last else -1
-        seen = (stamps >= since) & (stamps <= until)
-        open_ = np.flatnonzero(stamps < since)
-        if len(open_):
-            seen[open_] = self._mentions.said_of(slots[open_], cut.first, cut.last)
-        return np.asarray(seen)
+        return self._mentions.said_of(slots, cut.first, cut.last)
 
     def mentions_in(self, cut: Cut) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
         """All mentions of the cut: ``(frames, slots, caption)``, frames ascending, from the memory's first."""

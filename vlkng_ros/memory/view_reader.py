@@ -15,7 +15,7 @@ from vlkng_ros.memory.database import explained
 from vlkng_ros.memory.entities import COLUMNS, KnownEntity
 from vlkng_ros.memory.history import HistoryRows, summarise
 from vlkng_ros.memory.reading import Reading
-from vlkng_ros.memory.rows import Appearance, History
+from vlkng_ros.memory.rows import Appearance, Edge, History
 from vlkng_ros.moments import moment
 from vlkng_ros.types import Entity, Relation, Sighting, Vec3
 
@@ -76,7 +76,41 @@ class ViewReader(Reading):
                 "JOIN entity e ON e.id = a.entity WHERE k.id = ?"
             )
             rows = self._connection.execute(query, (self._view(view), keyframe_id))
-            return {row[0]: f"{self._catalogs.slug(row[1])}_{row[2]}" for row in rows}
+            return {row[0]: self._named(row[1], row[2]) for row in rows}
+
+    def entities_in_each(self, view: str, keyframe_ids: Sequence[int]) -> dict[int, list[str]]:
+        """Entity ids by keyframe, of some keyframes: each once, in the order of what was seen."""
+        with self._reading():
+            query = (
+                "SELECT k.id, e.type, e.number FROM keyframe k JOIN assignment a ON a.view = ? AND "
+                "a.observation BETWEEN k.first_observation AND k.first_observation + k.observations - 1 "
+                f"JOIN entity e ON e.id = a.entity WHERE k.id IN ({','.join('?' * len(keyframe_ids))}) "
+                "ORDER BY a.observation"
+            )
+            found: dict[int, dict[str, None]] = {number: {} for number in keyframe_ids}
+            for number, slug, count in self._connection.execute(query, (self._view(view), *keyframe_ids)):
+                found[number][self._named(slug, count)] = None
+        return {number: list(names) for number, names in found.items()}
+
+    def edges_in(self, view: str, keyframe_ids: Sequence[int]) -> dict[int, list[Edge]]:
+        """Edges by the keyframe that shows them, of some keyframes, in the order of what was seen."""
+        with self._reading():
+            query = (
+                "SELECT f.keyframe, se.type, se.number, f.predicate, oe.type, oe.number FROM relation_fact f "
+                "JOIN assignment s ON s.view = ?1 AND s.observation = f.subject JOIN entity se ON se.id = s.entity "
+                "JOIN assignment o ON o.view = ?1 AND o.observation = f.object JOIN entity oe ON oe.id = o.entity "
+                f"WHERE f.keyframe IN ({','.join('?' * len(keyframe_ids))}) ORDER BY f.keyframe, f.subject, f.object"
+            )
+            found: dict[int, list[Edge]] = {number: [] for number in keyframe_ids}
+            for number, *one, predicate, slug, count in self._connection.execute(
+                query, (self._view(view), *keyframe_ids)
+            ):
+                said = self._catalogs.term(predicate)
+                found[number].append(Edge(self._named(*one), said, self._named(slug, count)))
+        return found
+
+    def _named(self, slug: int, number: int) -> str:
+        return f"{self._catalogs.slug(slug)}_{number}"
 
     def entities_of(self, view: str, observation_ids: Sequence[int]) -> dict[int, str]:
         """Entity ids by observation id, of some observations."""
@@ -86,7 +120,7 @@ class ViewReader(Reading):
                 f"WHERE a.view = ? AND a.observation IN ({','.join('?' * len(observation_ids))})"
             )
             rows = self._connection.execute(query, (self._view(view), *observation_ids))
-            return {row[0]: f"{self._catalogs.slug(row[1])}_{row[2]}" for row in rows}
+            return {row[0]: self._named(row[1], row[2]) for row in rows}
 
     def labelled(self, view: str, text_id: int) -> list[str]:
         """Ids of the entities that were ever given this label, in order of creation."""
@@ -96,7 +130,7 @@ class ViewReader(Reading):
                 "WHERE l.view = ? AND l.label = ? ORDER BY l.entity"
             )
             rows = self._connection.execute(query, (self._view(view), text_id))
-            return [f"{self._catalogs.slug(row[0])}_{row[1]}" for row in rows]
+            return [self._named(row[0], row[1]) for row in rows]
 
     def sightings(
         self,

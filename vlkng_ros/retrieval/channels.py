@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from functools import lru_cache
 
 import numpy as np
 
-from vlkng_ros.errors import ConfigError, NotInMemoryError
+from vlkng_ros.errors import ConfigError
 from vlkng_ros.memory import MemoryReader
+from vlkng_ros.memory.rows import Edge
 from vlkng_ros.memory.words import terms
 from vlkng_ros.retrieval import grammar
 from vlkng_ros.retrieval.query import Query
 from vlkng_ros.retrieval.query import Relation as Asked
-from vlkng_ros.types import Float64Array, FloatArray, Relation, Vec3
+from vlkng_ros.types import Float64Array, FloatArray, Vec3
 
 
 class Channel(str, Enum):
@@ -88,77 +89,67 @@ class StoredRelations:
     def __init__(self, reader: MemoryReader, view: str) -> None:
         self._reader = reader
         self._view = view
-        self._known: dict[tuple[str, int], list[Relation]] = {}
+        self._known: dict[int, list[Edge]] = {}
 
-    def shown(self, query: Query, wanted: Sequence[str], keyframe_ids: Iterable[int], as_of_ns: int) -> dict[int, int]:
+    def shown(self, query: Query, wanted: Sequence[str], keyframe_ids: Sequence[int]) -> dict[int, int]:
         """How many of a relation's ends each keyframe shows in stored relations of the target.
 
         Args:
             query: its relation is what an edge must say; without one any edge of the target counts.
             wanted: wordings of the target.
             keyframe_ids: where to look.
-            as_of_ns: edges seen later do not exist yet.
         """
         names = [frozenset(terms(wording)) for wording in wanted if terms(wording)]
-        found: dict[int, int] = {}
-        for keyframe_id in keyframe_ids:
-            ends = self._ends(query, names, keyframe_id, as_of_ns)
-            if ends:
-                found[keyframe_id] = len(ends)
-        return found
+        self._look(keyframe_ids)
+        ends = {keyframe_id: self._ends(query, names, keyframe_id) for keyframe_id in keyframe_ids}
+        return {keyframe_id: len(said) for keyframe_id, said in ends.items() if said}
 
-    def _ends(self, query: Query, names: list[frozenset[str]], keyframe_id: int, as_of_ns: int) -> set[str]:
+    def _ends(self, query: Query, names: list[frozenset[str]], keyframe_id: int) -> set[str]:
         ends: set[str] = set()
-        for entity_id in set(self._reader.entities_in(self._view, keyframe_id).values()):
-            label = type_terms(entity_id)
-            if not any(name <= label or label <= name for name in names):
-                continue
-            for relation in self._of(entity_id, as_of_ns):
-                if keyframe_id in relation.keyframe_ids:
-                    ends |= _said(query, relation, entity_id)
+        for edge in self._known[keyframe_id]:
+            for entity_id in (edge.subject_id, edge.object_id):
+                label = type_terms(entity_id)
+                if any(name <= label or label <= name for name in names):
+                    ends |= _said(query, edge, entity_id)
         return ends
 
-    def beside(self, asked: Asked, keyframe_id: int, as_of_ns: int, *, exact: bool) -> list[str]:
-        """Labels of what a keyframe shows in the asked relation to its objects, by stored edges.
+    def beside(self, asked: Asked, keyframe_ids: Sequence[int], *, exact: bool) -> Iterator[tuple[int, list[str]]]:
+        """Keyframes with the labels of what each shows in the asked relation to its objects, by stored edges.
 
         Args:
             asked: the relation and its objects.
-            keyframe_id: where to look.
-            as_of_ns: edges seen later do not exist yet.
+            keyframe_ids: where to look.
             exact: only edges that say "next to" where that is asked; what is on a thing is beside it, too.
         """
-        shown: dict[str, set[str]] = {}
-        for entity_id in dict.fromkeys(self._reader.entities_in(self._view, keyframe_id).values()):
-            for relation in self._of(entity_id, as_of_ns):
-                if keyframe_id in relation.keyframe_ids:
-                    shown.setdefault(entity_id, set()).update(_objects(asked, relation, entity_id, exact=exact))
-        # Of a thing between two an edge to one of them says enough where none has edges to both.
-        most = max((len(objects) for objects in shown.values()), default=0)
-        named = [entity_id for entity_id, objects in shown.items() if objects and len(objects) == most]
-        return list(dict.fromkeys(name.rpartition("_")[0].replace("_", " ") for name in named))
+        self._look(keyframe_ids)
+        for keyframe_id in keyframe_ids:
+            shown: dict[str, set[str]] = {}
+            for edge in self._known[keyframe_id]:
+                for entity_id in (edge.subject_id, edge.object_id):
+                    shown.setdefault(entity_id, set()).update(_objects(asked, edge, entity_id, exact=exact))
+            # Of a thing between two an edge to one of them says enough where none has edges to both.
+            most = max((len(objects) for objects in shown.values()), default=0)
+            named = [entity_id for entity_id, objects in shown.items() if objects and len(objects) == most]
+            yield keyframe_id, list(dict.fromkeys(name.rpartition("_")[0].replace("_", " ") for name in named))
 
-    def _of(self, entity_id: str, as_of_ns: int) -> list[Relation]:
-        key = (entity_id, as_of_ns)
-        if key not in self._known:
-            try:
-                self._known[key] = self._reader.relations(self._view, entity_id, as_of_ns)
-            except NotInMemoryError:
-                self._known[key] = []
-        return self._known[key]
+    def _look(self, keyframe_ids: Sequence[int]) -> None:
+        missing = [keyframe_id for keyframe_id in keyframe_ids if keyframe_id not in self._known]
+        if missing:
+            self._known |= self._reader.edges_in(self._view, missing)
 
 
-def _said(query: Query, relation: Relation, entity_id: str) -> set[str]:
+def _said(query: Query, edge: Edge, entity_id: str) -> set[str]:
     """Which things that the target is related to in the question an edge relates it to."""
     if query.relation is None:
-        return {relation.object_id if relation.subject_id == entity_id else relation.subject_id}
-    return _objects(query.relation, relation, entity_id)
+        return {edge.object_id if edge.subject_id == entity_id else edge.subject_id}
+    return _objects(query.relation, edge, entity_id)
 
 
-def _objects(asked: Asked, relation: Relation, entity_id: str, *, exact: bool = False) -> set[str]:
+def _objects(asked: Asked, edge: Edge, entity_id: str, *, exact: bool = False) -> set[str]:
     """Objects of the asked relation to which an edge relates an entity in that way."""
-    outward = relation.subject_id == entity_id
-    other = type_terms(relation.object_id if outward else relation.subject_id)
-    said = grammar.PREDICATES.get(relation.predicate, relation.predicate)
+    outward = edge.subject_id == entity_id
+    other = type_terms(edge.object_id if outward else edge.subject_id)
+    said = grammar.PREDICATES.get(edge.predicate, edge.predicate)
     said = said if outward else INVERSE.get(said, "")
     # Between two is near both, and whatever stands in any relation is near.
     wanted = "near" if asked.predicate == "between" else asked.predicate

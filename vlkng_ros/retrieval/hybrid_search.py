@@ -166,7 +166,7 @@ class HybridSearch:
         if self._relations is None or (query.relation is None and not alone) or not total.highest:
             return total, support
         frames = {int(scene.keyframe_ids[frame]): frame for frame in total.best(RELATED_FRAMES)}
-        shown = self._relations.shown(query, [w.text for w in wordings(query.target)], frames, int(scene.stamps_ns[-1]))
+        shown = self._relations.shown(query, [w.text for w in wordings(query.target)], list(frames))
         ends = len(query.relation.objects) if query.relation is not None else 1
         factor = np.zeros(len(total)) if alone else np.ones(len(total))
         for keyframe_id, count in shown.items():
