@@ -53,6 +53,12 @@ def _by_model(asked: Asked, answer: Answer, reader: MemoryReader, config: Retrie
         timeout_s=config.timeout_s,
         temperature=config.temperature,
         max_tokens=MAX_TOKENS,
+        schema={
+            "type": "object",
+            "properties": {"choice": {"type": "string", "enum": list(LETTERS[: len(asked.choices)])}},
+            "required": ["choice"],
+            "additionalProperties": False,
+        },
     )
     value: Any = find_json(reply.text, lambda v: isinstance(v, dict) and "choice" in v)[0]["choice"]
     letter = str(value).strip().upper()[:1]

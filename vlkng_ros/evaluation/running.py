@@ -121,7 +121,7 @@ def _one_run(
     found = []
     for asked in questions:
         judged = log.get(asked)
-        if judged is None:
+        if judged is None or (judged.unmarked and models.judge is not None):
             if memory is None:
                 memory = MemoryQuery(reader, models.encoder, config, models.chat, models.visual)
             judged = _ask(asked, memory, reader, models, config)
@@ -136,12 +136,13 @@ def _ask(asked: Asked, memory: MemoryQuery, reader: MemoryReader, models: Models
     question = Question(asked.text, asked.since_ns, asked.as_of_ns, asker, config.preset, config.max_keyframes)
     answer = memory.ask(question)
     letter = chosen_by = ""
-    mark = None
+    mark, unmarked = None, False
     if asked.choices:
         letter, chosen_by = choose(asked, answer, reader, models.encoder, config, models.chat)
     elif asked.kind is AnswerKind.TEXT and models.judge is not None:
         try:
             mark = models.judge.mark(asked, answer.text if answer.value is not None else "")
         except ModelError as error:
+            unmarked = True
             _log.warning("%s is not marked: %s", asked.key, error)
-    return judge(asked, answer, letter=letter, chosen_by=chosen_by, mark=mark)
+    return judge(asked, answer, letter=letter, chosen_by=chosen_by, mark=mark, unmarked=unmarked)

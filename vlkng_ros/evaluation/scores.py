@@ -17,6 +17,8 @@ WITHIN_MINUTES = 0.5
 TOP = 5
 BINS = 10
 RIGHT_MARK = 4
+MODEL_STAGE = "model"
+"""The stage of an answer that a language model is asked in."""
 """LLM-Match from which an answer in words counts as right, where one must."""
 
 
@@ -43,6 +45,8 @@ class Judged:
     """What picked one of the choices: ``model`` or ``words``."""
     mark: int | None = None
     """LLM-Match, 1 to 5."""
+    unmarked: bool = False
+    """Whether there is a judge, and it gave no mark."""
     overlap: float | None = None
     timings_ms: Mapping[str, float] = field(default_factory=dict)
 
@@ -58,7 +62,15 @@ class Judged:
         return cls(asked=asked, **{name: value for name, value in kept.items() if name != "key"})
 
 
-def judge(asked: Asked, answer: Answer, *, letter: str = "", chosen_by: str = "", mark: int | None = None) -> Judged:
+def judge(
+    asked: Asked,
+    answer: Answer,
+    *,
+    letter: str = "",
+    chosen_by: str = "",
+    mark: int | None = None,
+    unmarked: bool = False,
+) -> Judged:
     """An answer held against its truth.
 
     Args:
@@ -67,6 +79,7 @@ def judge(asked: Asked, answer: Answer, *, letter: str = "", chosen_by: str = ""
         letter: the choice that was made, where there are choices.
         chosen_by: what made it.
         mark: LLM-Match of an answer in words, where there is a judge.
+        unmarked: whether there is one, and it gave no mark.
     """
     rank, precision = _retrieved(asked, answer.keyframes)
     in_kind = answer.status is AnswerStatus.OK and (answer.kind is asked.kind or asked.kind is AnswerKind.TEXT)
@@ -94,6 +107,7 @@ def judge(asked: Asked, answer: Answer, *, letter: str = "", chosen_by: str = ""
         answer.answerer,
         chosen_by,
         mark,
+        unmarked,
         share,
         {stage: round(ms, 3) for stage, ms in answer.timings_ms.items()},
     )
@@ -141,11 +155,12 @@ def figures(judged: Sequence[Judged]) -> dict[str, float | int | None]:
     marks = [j for j in of[AnswerKind.TEXT] if j.mark is not None]
     choices = [j for j in judged if j.asked.choices]
     by_rules = [j.answerer == "extractive" or j.chosen_by == "words" for j in judged]
+    had_model = not all(by_rules) or any(MODEL_STAGE in j.timings_ms for j in judged)
     totals = sorted(j.timings_ms.get("total", 0.0) for j in judged)
     return {
         "questions": len(judged),
         "answered_in_kind": _mean([j.in_kind for j in judged]),
-        "without_the_model": _mean(by_rules) if not all(by_rules) else None,
+        "without_the_model": _mean(by_rules) if had_model else None,
         **{f"retrieval_at_{k}": _mean([0 < rank <= k for rank in ranks]) for k in (1, 3, 5)},
         **{
             f"retrieval_at_1 ({c})": _mean([j.rank == 1 for j in g])
@@ -173,6 +188,7 @@ def figures(judged: Sequence[Judged]) -> dict[str, float | int | None]:
         "text_n": len(of[AnswerKind.TEXT]) or None,
         "text_overlap": _mean([j.overlap for j in of[AnswerKind.TEXT] if j.overlap is not None]),
         "llm_match_n": len(marks) or None,
+        "llm_match_unmarked": sum(j.unmarked for j in judged) or None,
         "llm_match": _mean([percent(j.mark) for j in marks if j.mark is not None]),
         **{f"llm_match ({c})": _mean([percent(j.mark or 1) for j in g]) for c, g in _by_category(marks).items()},
         "multiple_choice_n": len(choices) or None,

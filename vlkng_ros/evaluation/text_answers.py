@@ -16,6 +16,13 @@ TEMPERATURE = 0.2
 """OpenEQA's."""
 MAX_TOKENS = 32
 TIMEOUT_S = 60.0
+SCHEMA = {
+    "type": "object",
+    "properties": {"mark": {"type": "integer", "enum": [1, 2, 3, 4, 5]}},
+    "required": ["mark"],
+    "additionalProperties": False,
+}
+"""Binds the judge where its server can: small models else go on talking."""
 _MARK = re.compile(r"\b([1-5])\b")
 
 
@@ -42,7 +49,11 @@ class Judge:
             question=asked.text, answer=" | ".join(map(str, truths)), response=answer or "(none)"
         )
         reply = self._chat.complete(
-            [{"role": "user", "content": text}], timeout_s=TIMEOUT_S, temperature=TEMPERATURE, max_tokens=MAX_TOKENS
+            [{"role": "user", "content": text}],
+            timeout_s=TIMEOUT_S,
+            temperature=TEMPERATURE,
+            max_tokens=MAX_TOKENS,
+            schema=SCHEMA,
         )
         return mark_in(reply.text)
 

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from captioned_drives import SECOND, round_trip
 
+from vlkng_ros.chat.client import Reply
 from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ModelUnavailableError
 from vlkng_ros.evaluation.benchmark import NOWHERE, Asked, RecordedFrame, Recording
 from vlkng_ros.evaluation.remembering import remember
 from vlkng_ros.evaluation.running import Models, ask_all, log_of
-from vlkng_ros.evaluation.scores import Judged
+from vlkng_ros.evaluation.scores import Judged, figures
 from vlkng_ros.evaluation.text_answers import Judge
 from vlkng_ros.memory import MemoryReader
 from vlkng_ros.memory.association.proximity import ProximityAssociator
@@ -95,3 +96,26 @@ def test_without_its_judge_an_answer_is_not_marked(
     _, text = ask_all(recording, path, models, {"hybrid": (CONFIG, log)}, lambda n: None)["hybrid"]
     assert (text.mark, text.right) == (None, None)
     assert "trip/x is not marked: away" in caplog.text
+    told = figures([text])
+    assert (told["llm_match"], told["llm_match_unmarked"]) == (None, 1)
+    models = Models(judge=Judge(Marks()))  # it came back: what was left unmarked is asked again, and nothing else
+    place, text = ask_all(recording, path, models, {"hybrid": (CONFIG, log)}, lambda n: None)["hybrid"]
+    assert (text.mark, text.unmarked, place.mark) == (5, False, None)
+    ask_all(recording, path, Models(judge=Judge(NoJudge())), {"hybrid": (CONFIG, log)}, lambda n: None)
+    assert caplog.text.count("is not marked") == 1
+
+
+class Marks:
+    """A judge that finds all of it right; its schema holds the marks there are."""
+
+    def complete(self, *_: Any, schema: Any, **__: Any) -> Reply:
+        assert schema["properties"]["mark"]["enum"] == [1, 2, 3, 4, 5]
+        return Reply('{"mark": 5}', cut_off=False)
+
+
+def test_where_the_model_never_answered_the_table_says_so(recording: Recording, tmp_path: Path) -> None:
+    path = remember(recording, tmp_path, None, (ProximityAssociator(),), lambda n: None)
+    config = dataclasses.replace(CONFIG, answerer="llm", model="tiny")
+    log = log_of(tmp_path, "hybrid", config, "test", "")
+    judged = ask_all(recording, path, Models(chat=NoJudge()), {"hybrid": (config, log)}, lambda n: None)["hybrid"]
+    assert figures(judged)["without_the_model"] == 1.0
