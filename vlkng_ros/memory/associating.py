@@ -132,7 +132,7 @@ class LiveViews:
                 )
                 results.append((view, staged))
         for view, staged in results:
-            view.install([*staged.seen, *staged.missed], staged.used, staged.labels, scene.described)
+            view.install(scene.keyframe, [*staged.seen, *staged.missed], staged.used, staged.labels, scene.described)
         if len(behind) < len(self._live):
             return None
         return [entity for _, staged in results for entity in staged.seen]

@@ -78,6 +78,7 @@ class Motion(NamedTuple):
             track=None if place.track is None else self.track(place.track),
             challenger=None if place.challenger is None else self.track(place.challenger),
             fallback=None if place.fallback is None else self.track(place.fallback),
+            former=None if place.former is None else self.track(place.former),
         )
 
     def presence(self, presence: Presence) -> Presence:

@@ -171,7 +171,7 @@ class Folded:
 
     def stand_at(self, robot_m: Vec3) -> None:
         """Know no more of its place than where the robot stood when it saw it."""
-        self.place = PositionState(robot_m, None, None, None, 0, 0, self.observation_count)
+        self.place = PositionState(robot_m, None, None, None, None, 0, 0, self.observation_count)
         self.presence = Presence.empty()
 
     def overlook(self, absence: Absence) -> None:

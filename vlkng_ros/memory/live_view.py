@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from vlkng_ros.memory.bearing import camera_view
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.entities import EntityRows, KnownEntity
 from vlkng_ros.memory.fold import stored_label
-from vlkng_ros.memory.keyframe_rows import KeyframeRows
+from vlkng_ros.memory.keyframe_rows import KEYFRAME, KeyframeRows
 from vlkng_ros.memory.labels import normal_form
+from vlkng_ros.memory.looks import Looks
 from vlkng_ros.memory.spatial_index import SEEN_FROM, STANDING, SpatialGrid
 from vlkng_ros.memory.texts import Vocabulary
-from vlkng_ros.types import FloatArray, Vec3
+from vlkng_ros.types import FloatArray, Keyframe, Vec3
 
 MAX_RECORDS = 20_000
 """Entities kept decoded in memory."""
@@ -64,6 +66,8 @@ class LiveView:
         self._used: dict[int, int] = {}
         self._labels: dict[int, str] = {}
         self._similar: dict[str, Similarities] = {}
+        self._keyframes = keyframes
+        self._looks: dict[str, Looks] = {}
 
     def load(self) -> None:
         """Read where every entity is; everything else is read when it is asked for."""
@@ -87,9 +91,11 @@ class LiveView:
         )
         for row in self._connection.execute(f"SELECT {_PLACED} FROM entity WHERE view = ?", (self.number,)):
             self._place_row(row)
+        self._load_looks()
 
     def relocated(self, keys: Iterable[int]) -> None:
-        """Read anew these entities (of any view), whose places were derived anew."""
+        """Read anew these entities (of any view), whose places were derived anew, as keyframes are elsewhere now."""
+        self._load_looks()
         query = f"SELECT {_PLACED} FROM entity WHERE id = ? AND view = ?"
         for key in keys:
             row = self._connection.execute(query, (key, self.number)).fetchone()
@@ -143,6 +149,11 @@ class LiveView:
             found = self._similar[label] = Similarities(label, self._vocabulary)
         return found
 
+    def looks_at(self, keyframe: Keyframe, at_m: Vec3) -> int:
+        """How often, on earlier visits, a place was looked at from where this keyframe sees it."""
+        looks, camera = self._looks.get(keyframe.map_id), self._keyframes.camera(keyframe)
+        return 0 if looks is None or camera is None else looks.count(camera, at_m, keyframe.stamp_ns)
+
     def record(self, key: int) -> KnownEntity:
         """An entity by its row."""
         found = self._records.get(key)
@@ -169,10 +180,18 @@ class LiveView:
     # -------------------------------------------------------------------------------------------------- following
 
     def install(
-        self, entities: Iterable[KnownEntity], used: Mapping[int, int], labels: Mapping[int, str], described: int
+        self,
+        keyframe: Keyframe,
+        entities: Iterable[KnownEntity],
+        used: Mapping[int, int],
+        labels: Mapping[int, str],
+        described: int,
     ) -> None:
         """Take over in memory what was committed: entities, counters, labels, how far association has come."""
         self.associated = described
+        camera = self._keyframes.camera(keyframe)
+        if camera is not None:
+            self._looks.setdefault(keyframe.map_id, Looks()).add(camera, keyframe.stamp_ns)
         self._used.update(used)
         self._labels.update(labels)
         for entity in entities:
@@ -187,6 +206,16 @@ class LiveView:
             row = self._connection.execute(query, (self.number, slug_hash)).fetchone()
             found = self._used[slug_hash] = 0 if row is None else int(row[0])
         return found
+
+    def _load_looks(self) -> None:
+        """The looks of every keyframe that this view has associated, in that order."""
+        self._looks.clear()
+        query = f"SELECT {KEYFRAME} FROM keyframe k WHERE k.described <= ? ORDER BY k.described"
+        for row in self._connection.execute(query, (self.associated,)):
+            keyframe = self._keyframes.decode(row)
+            camera = camera_view(keyframe)
+            if camera is not None:
+                self._looks.setdefault(keyframe.map_id, Looks()).add(camera, keyframe.stamp_ns)
 
     def _remember(self, entity: KnownEntity) -> None:
         self._records.pop(entity.key, None)

@@ -5,8 +5,8 @@ and packs into a few hundred bytes. Robot poses alone give the robot's place wit
 a ``Track``, which counts as a place once it has seen enough parallax; depth readings are measurements of the same
 track. A box that contradicts the track starts a challenger, which takes over when further boxes agree with it, so that
 one wrong box changes nothing and a thing that was moved is found at its new place; where it was missed at its old one,
-the first box elsewhere decides. A depth that a single box told is held provisionally, with the track before it to fall
-back on.
+the first box elsewhere decides, and a box at its old place takes that back. A depth that a single box told is held
+provisionally, with the track before it to fall back on.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from vlkng_ros.errors import InvalidInputError
 from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.bearing import Bearing, CameraView, bearing_of, camera_view
 from vlkng_ros.memory.projection import Track
+from vlkng_ros.memory.uncertainty import point
 from vlkng_ros.types import Detection, Keyframe, PositionEstimate, PositionSource, Vec3
 
 ROBOT_DEVIATION_M = 3.0
@@ -29,11 +30,13 @@ MIN_BOXES = 3
 MIN_PARALLAX_RAD = math.radians(4.0)
 MAX_RELATIVE_DEPTH_DEVIATION = 0.3
 """A track counts as a place from this many boxes and this parallax on, once its depth is known to this fraction."""
+MOVE_DOUBT = 0.25
+"""How likely it is that what was found elsewhere was another thing."""
 CHALLENGE_WON = 3
 """Boxes in favour of a new place, less those for the old one, that decide for the new one."""
-_VERSION = 3
+_VERSION = 4
 _HEAD = struct.Struct("<BBiii3d")
-_TRACK = struct.Struct("<iii34d")
+_TRACK = struct.Struct("<iiii34d")
 FORMAT = f"{_VERSION}{_HEAD.format}{_TRACK.format}"
 """Of ``to_bytes``: a memory that holds another one derives its places anew."""
 
@@ -47,6 +50,8 @@ class PositionState(NamedTuple):
     challenger: Track | None
     fallback: Track | None
     """The track as it was before one box alone told its depth; dropped once another box agrees."""
+    former: Track | None
+    """The place that it was last believed to have moved from. A box there takes the move back."""
     standing: int
     """Boxes that favour the challenger, less later ones that favour the track."""
     moves: int
@@ -56,7 +61,7 @@ class PositionState(NamedTuple):
     @classmethod
     def empty(cls) -> PositionState:
         """The state of an entity nobody has seen."""
-        return cls(None, None, None, None, 0, 0, 0)
+        return cls(None, None, None, None, None, 0, 0, 0)
 
     def updated(
         self, keyframe: Keyframe, detection: Detection, camera: CameraView | None = None, *, missed: bool = False
@@ -71,7 +76,9 @@ class PositionState(NamedTuple):
         """
         # Made whole, here and below: half a million of these are made after a loop closure, and _replace is slow.
         robot_m, detections = keyframe.base_pose.position_m, self.detections + 1
-        seen = PositionState(robot_m, self.track, self.challenger, self.fallback, self.standing, self.moves, detections)
+        seen = PositionState(
+            robot_m, self.track, self.challenger, self.fallback, self.former, self.standing, self.moves, detections
+        )
         camera = camera or camera_view(keyframe)
         bearing = bearing_of(camera, detection) if camera is not None else None
         return seen if bearing is None else seen._with_bearing(bearing, missed)
@@ -87,23 +94,32 @@ class PositionState(NamedTuple):
                 # Seen from the same place again: that confirms nothing.
                 fallback = self.fallback
             challenger = self.challenger if standing else None
-            return PositionState(self.robot_m, track, challenger, fallback, standing, self.moves, self.detections)
-        if self.fallback is not None and (track := tracking.updated(self.fallback, bearing)) is not None:
-            fallback = self.fallback if _told_by_one_box(self.fallback, track) else None
-            return self._replace(track=track, challenger=None, fallback=fallback, standing=0)
+            return PositionState(
+                self.robot_m, track, challenger, fallback, self.former, standing, self.moves, self.detections
+            )
+        if self.former is not None and (track := tracking.updated(self.former, bearing)) is not None:
+            return self._replace(
+                track=track, challenger=None, fallback=None, former=None, standing=0, moves=self.moves - 1
+            )
         challenger = tracking.updated(self.challenger, bearing) if self.challenger is not None else None
-        if missed:
-            return self._moved_to(challenger or tracking.start(bearing))
-        if challenger is None:
-            return self._replace(challenger=tracking.start(bearing), standing=1)
-        needed = CHALLENGE_WON if is_place(challenger) else 2 * CHALLENGE_WON
-        if self.standing + 1 < needed:
-            return self._replace(challenger=challenger, standing=self.standing + 1)
-        return self._moved_to(challenger)
+        standing = self.standing + 1 if challenger is not None else 1
+        challenger = challenger or tracking.start(bearing)
+        if missed or standing >= (CHALLENGE_WON if is_place(challenger) else 2 * CHALLENGE_WON):
+            return self._moved_to(challenger)
+        fallback = self.fallback
+        track = None if fallback is None else tracking.updated(fallback, bearing)
+        if fallback is None or track is None:
+            track = self.track
+        else:
+            # One of two boxes misled, this one or the one that told the depth: the next ones tell.
+            fallback = fallback if _told_by_one_box(fallback, track) else None
+        track = track._replace(refused=self.track.refused + 1)
+        return self._replace(track=track, challenger=challenger, fallback=fallback, standing=standing)
 
     def _moved_to(self, track: Track) -> PositionState:
-        moves = self.moves + int(self.track is not None and is_place(self.track))
-        return self._replace(track=track, challenger=None, fallback=None, standing=0, moves=moves)
+        known = self.track is not None and is_place(self.track)
+        former, moves = (self.track, self.moves + 1) if known else (self.former, self.moves)
+        return self._replace(track=track, challenger=None, fallback=None, former=former, standing=0, moves=moves)
 
     @property
     def source(self) -> PositionSource:
@@ -125,15 +141,19 @@ class PositionState(NamedTuple):
             side, up = ROBOT_DEVIATION_M**2, (ROBOT_DEVIATION_M / 3) ** 2
             covariance = np.diag(np.array([side, side, up]))
             return PositionEstimate(frame_id, map_id, self.robot_m, covariance, source)
-        mean, (xx, xy, xz, yy, yz, zz) = tracking.point(self.track)
+        mean, (xx, xy, xz, yy, yz, zz) = point(self.track)
         covariance = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        if self.former is not None:
+            # The second moment, about the new place, of being at either.
+            back = np.subtract(tracking.place(self.former), mean)
+            covariance = covariance + MOVE_DOUBT * np.outer(back, back)
         return PositionEstimate(frame_id, map_id, mean, covariance, source)
 
     def to_bytes(self) -> bytes:
-        """A compact, exact and versioned form (38 bytes and 284 a track)."""
-        tracks = [t for t in (self.track, self.challenger, self.fallback) if t is not None]
+        """A compact, exact and versioned form (38 bytes and 288 a track)."""
+        tracks = [t for t in (self.track, self.challenger, self.fallback, self.former) if t is not None]
         flags = (self.robot_m is not None) + 2 * (self.track is not None) + 4 * (self.challenger is not None)
-        flags += 8 * (self.fallback is not None)
+        flags += 8 * (self.fallback is not None) + 16 * (self.former is not None)
         robot = self.robot_m or (0.0, 0.0, 0.0)
         head = _HEAD.pack(_VERSION, flags, self.standing, self.moves, self.detections, *robot)
         return head + b"".join(_pack(t) for t in tracks)
@@ -149,14 +169,15 @@ class PositionState(NamedTuple):
             version, flags, standing, moves, detections, x, y, z = _HEAD.unpack_from(data)
         except struct.error as error:
             raise InvalidInputError(f"position state: {len(data)} bytes are too few") from error
-        wanted = bool(flags & 2) + bool(flags & 4) + bool(flags & 8)
+        wanted = (flags >> 1).bit_count()
         if version != _VERSION or len(data) != _HEAD.size + wanted * _TRACK.size:
             raise InvalidInputError(f"position state: version {version} with {len(data)} bytes; known is {_VERSION}")
         tracks = [_unpack(data, _HEAD.size + i * _TRACK.size) for i in range(wanted)]
         track = tracks.pop(0) if flags & 2 else None
         challenger = tracks.pop(0) if flags & 4 else None
         fallback = tracks.pop(0) if flags & 8 else None
-        return cls((x, y, z) if flags & 1 else None, track, challenger, fallback, standing, moves, detections)
+        former = tracks.pop(0) if flags & 16 else None
+        return cls((x, y, z) if flags & 1 else None, track, challenger, fallback, former, standing, moves, detections)
 
 
 def _told_by_one_box(before: Track, after: Track) -> bool:
@@ -177,6 +198,7 @@ def _pack(track: Track) -> bytes:
         track.whole_boxes,
         track.depths,
         track.boxes,
+        track.refused,
         *track.anchor_m,
         *track.right,
         *track.down,
@@ -193,7 +215,7 @@ def _pack(track: Track) -> bytes:
 
 
 def _unpack(data: bytes, offset: int) -> Track:
-    whole_boxes, depths, boxes, *n = _TRACK.unpack_from(data, offset)
+    whole_boxes, depths, boxes, refused, *n = _TRACK.unpack_from(data, offset)
     return Track(
         (n[0], n[1], n[2]),
         (n[3], n[4], n[5]),
@@ -210,4 +232,5 @@ def _unpack(data: bytes, offset: int) -> Track:
         depths,
         boxes,
         (n[31], n[32], n[33]),
+        refused,
     )

@@ -40,6 +40,8 @@ class Track(NamedTuple):
     depths: int
     boxes: int
     last_camera_m: Vec3
+    refused: int = 0
+    """Boxes that were taken for the thing and do not fit the track."""
 
 
 class Prediction(NamedTuple):

@@ -42,17 +42,12 @@ ASPECT_VARIANCE, MIN_ASPECT_VARIANCE = 0.1, 0.03
 """The same of one thing seen from several sides: after its first whole box, and at least."""
 NARROW = 0.95
 """A box narrower than this fraction of what the thing's shape promises may show only a part of it."""
-SYSTEMATIC_M, SYSTEMATIC_FRACTION, SYSTEMATIC_FRACTION_UP = 0.01, 0.04, 0.01
-"""What no number of boxes averages out, as a deviation: of the map, and as a fraction of the thing's size. The middle
-of a box is not the thing's, and that repeats; less so upwards, since robots look from one height."""
 DIVERGING = 0.01
 """Inverse depth in 1/m by which rays may miss each other beyond infinity."""
 MAX_ITERATIONS = 4
 MAX_INVERSE_DEPTH = 1 / MIN_DEPTH_M
 STANDSTILL_M = 0.1
 """Boxes seen from the same place share their errors; only the first of them is a measurement."""
-SURPRISE_WEIGHT = 6.0
-"""Measurements' worth of belief in the noise model, against which the innovations are weighed."""
 
 
 def start(bearing: Bearing) -> Track:
@@ -163,6 +158,7 @@ def updated(track: Track, bearing: Bearing) -> Track | None:
         track.depths,
         track.boxes + 1,
         track.last_camera_m if bearing.cut_off else camera.centre_m,
+        track.refused,
     )
     return result if bearing.depth_m is None else _with_depth(result, bearing, bearing.depth_m)
 
@@ -206,31 +202,6 @@ def place(track: Track) -> Vec3:
         a[0] + (f[0] + x * r[0] + y * d[0]) * scale,
         a[1] + (f[1] + x * r[1] + y * d[1]) * scale,
         a[2] + (f[2] + x * r[2] + y * d[2]) * scale,
-    )
-
-
-def point(track: Track) -> tuple[Vec3, tuple[float, float, float, float, float, float]]:
-    """``place`` and the upper triangle of its covariance, to first order."""
-    mean, a, r, d, p = place(track), track.anchor_m, track.right, track.down, track.covariance
-    scale = 1 / max(track.mean[2], 0.01)
-    size = math.exp(track.mean[3]) * scale * max(1.0, math.exp(track.aspect))
-    fractions = (SYSTEMATIC_FRACTION, SYSTEMATIC_FRACTION_UP)
-    floor, floor_up = ((SYSTEMATIC_M + fraction * min(size, 2.0)) ** 2 for fraction in fractions)
-    noise = max(1.0, (track.surprise + SURPRISE_WEIGHT) / (track.surprise_count + SURPRISE_WEIGHT))
-    # Columns of the Jacobian of the place in (x, y, inverse depth), then its product with their covariance.
-    (x0, y0, w0), (x1, y1, w1), (x2, y2, w2) = (
-        (r[i] * scale, d[i] * scale, (a[i] - mean[i]) * scale) for i in (0, 1, 2)
-    )
-    a0, b0, c0 = x0 * p[0] + y0 * p[1] + w0 * p[2], x0 * p[1] + y0 * p[4] + w0 * p[5], x0 * p[2] + y0 * p[5] + w0 * p[7]
-    a1, b1, c1 = x1 * p[0] + y1 * p[1] + w1 * p[2], x1 * p[1] + y1 * p[4] + w1 * p[5], x1 * p[2] + y1 * p[5] + w1 * p[7]
-    a2, b2, c2 = x2 * p[0] + y2 * p[1] + w2 * p[2], x2 * p[1] + y2 * p[4] + w2 * p[5], x2 * p[2] + y2 * p[5] + w2 * p[7]
-    return mean, (
-        noise * (a0 * x0 + b0 * y0 + c0 * w0) + floor,
-        noise * (a0 * x1 + b0 * y1 + c0 * w1),
-        noise * (a0 * x2 + b0 * y2 + c0 * w2),
-        noise * (a1 * x1 + b1 * y1 + c1 * w1) + floor,
-        noise * (a1 * x2 + b1 * y2 + c1 * w2),
-        noise * (a2 * x2 + b2 * y2 + c2 * w2) + floor_up,
     )
 
 

@@ -243,19 +243,6 @@ def expected(
     return free and not any(x1 <= pixel[0] <= x2 and y1 <= pixel[1] <= y2 for x1, y1, x2, y2 in boxes)
 
 
-def in_image(camera: CameraView, at: Vec3) -> bool:
-    """Whether a point lies in front of a camera and inside its image."""
-    c, k = camera.centre_m, camera.intrinsics
-    r, d, f = camera.right, camera.down, camera.forward
-    x, y, z = at[0] - c[0], at[1] - c[1], at[2] - c[2]
-    ahead = f[0] * x + f[1] * y + f[2] * z
-    if ahead < MIN_RANGE_M / 2:
-        return False
-    u = k.cx + k.fx * (r[0] * x + r[1] * y + r[2] * z) / ahead
-    v = k.cy + k.fy * (d[0] * x + d[1] * y + d[2] * z) / ahead
-    return 0 <= u <= k.width_px and 0 <= v <= k.height_px
-
-
 def _inside(track: Track, camera: CameraView) -> tuple[float, float] | None:
     """The pixel of a thing's middle if most of its box lies in the image for sure, else None."""
     view = project(track, camera, track.mean)

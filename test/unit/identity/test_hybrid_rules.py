@@ -13,7 +13,8 @@ from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.association.hybrid import CROWD, MAX_MISFIT, HybridAssociator, match, misfit
 from vlkng_ros.memory.association.likelihood import new_density
 from vlkng_ros.memory.bearing import bearing_of, camera_view
-from vlkng_ros.types import Detection, EntityState, PositionSource
+from vlkng_ros.memory.uncertainty import point, variance_factor
+from vlkng_ros.types import NS_PER_S, Detection, EntityState, PositionSource
 
 CHAIR = Thing("chair", (4.0, 0.0, 0.6))
 OTHER = Thing("chair", (4.0, 0.9, 0.6))
@@ -134,6 +135,51 @@ def test_one_look_at_its_new_place_tells_that_a_missed_thing_moved() -> None:
         chair = entity_of(reader, "chair_1")
         assert chair.state is EntityState.MOVED
         assert chair.position.source is PositionSource.ROBOT
+
+
+def test_a_moved_thing_that_is_seen_where_it_was_has_not_moved() -> None:
+    other = Thing("chair", (4.0, 2.4, 0.6))
+    moved = [*looking_from(PASSING, CHAIR), *looking_from(PASSING[:6]), *looking_from([standing(0.0, 1.5)] * 3, other)]
+    there = [*moved, *looking_from(PASSING[2:6], CHAIR)]
+    with remembered(moved, HybridAssociator(), every_s=10.0) as (reader, _):
+        assert entity_of(reader, "chair_1").state is EntityState.MOVED
+    with remembered(there, HybridAssociator(), every_s=10.0) as (reader, names):
+        assert names[-1] == ["chair_1"]
+        chair = entity_of(reader, "chair_1")
+        assert chair.state is EntityState.PRESENT
+        assert math.dist(chair.position.mean_m, CHAIR.at_m) < 0.05
+        # What it was then is as it was.
+        assert reader.entity("hybrid", "chair_1", 180 * NS_PER_S).state is EntityState.MOVED
+
+
+def test_a_moved_thing_may_still_be_where_it_was() -> None:
+    pushed = Thing("chair", (4.0, 2.0, 0.6))
+    looks = [*looking_from(PASSING, CHAIR), *looking_from(PASSING[:6]), *looking_from(PASSING, pushed)]
+    with remembered(looks, HybridAssociator(), every_s=10.0) as (reader, _):
+        position = entity_of(reader, "chair_1").position
+        assert math.dist(position.mean_m, pushed.at_m) < 0.1
+        # One in four is another one, 2 m from it: 0.25 * 4 on top of a variance of centimetres.
+        assert position.covariance_m2[1, 1] == pytest.approx(1.0, abs=0.1)
+        assert position.covariance_m2[2, 2] < 0.01
+
+
+def test_a_place_is_as_sure_as_its_boxes_agree() -> None:
+    base = standing(0.0, 0.0)
+    camera = camera_view(_keyframe(base))
+    assert camera is not None
+    bearing = bearing_of(camera, Detection("chair", (300.0, 187.5, 340.0, 292.5)))
+    assert bearing is not None
+    track = tracking.start(bearing)._replace(surprise=5.2, surprise_count=10.0)
+    assert variance_factor(track) == pytest.approx(1.0)
+    assert variance_factor(track._replace(surprise=10.4)) == pytest.approx((10.4 + 8 * 0.52) / 18 / 0.52)
+    # Two boxes that do not fit count as four measurements that miss by the gate of 9 for each two.
+    assert variance_factor(track._replace(refused=2)) == pytest.approx((5.2 + 2 * 9 + 8 * 0.52) / 22 / 0.52)
+    # It looks 0.5 m tall and 0.19 m wide from 2.5 m: what the border cuts off in every second box is unsure by 8 % of
+    # half of 0.5 m.
+    _, whole = point(track)
+    _, cut = point(track._replace(whole_boxes=1, boxes=2))
+    assert cut[3] - whole[3] == pytest.approx((0.08 * 0.5 / 2) ** 2)
+    assert cut[5] == whole[5]
 
 
 def test_a_thing_that_was_missed_once_is_not_what_is_seen_elsewhere() -> None:

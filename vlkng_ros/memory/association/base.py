@@ -115,6 +115,10 @@ class View(Protocol):
         """By any other label (none is missing) the cosine of the text embeddings; 1.0 for equal labels."""
         ...
 
+    def looks_at(self, keyframe: Keyframe, at_m: Vec3) -> int:
+        """How often, on earlier visits, a place was looked at from where this keyframe sees it; see ``Looks.count``."""
+        ...
+
 
 class Associator(Protocol):
     """One way to tell what is the same thing.

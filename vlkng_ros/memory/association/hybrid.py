@@ -20,7 +20,7 @@ Detections without a box, and cameras without intrinsics, fall back to the rule 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -28,22 +28,20 @@ from scipy.optimize import linear_sum_assignment
 from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.association.base import EntityRecord, View
 from vlkng_ros.memory.association.candidates import Candidates
-from vlkng_ros.memory.association.likelihood import appearance
+from vlkng_ros.memory.association.likelihood import appearance, typical_height
 from vlkng_ros.memory.association.proximity import ProximityAssociator
 from vlkng_ros.memory.association.untaken import Untaken
-from vlkng_ros.memory.bearing import CameraView, bearing_of, camera_view
-from vlkng_ros.memory.visibility import Presence, expected, in_image
-from vlkng_ros.types import NS_PER_S, BoxPx, Float64Array, Keyframe, Observation
+from vlkng_ros.memory.bearing import Bearing, CameraView, bearing_of, camera_view
+from vlkng_ros.memory.visibility import GONE_EVIDENCE, Presence, expected
+from vlkng_ros.types import NS_PER_S, BoxPx, Float64Array, Keyframe, Observation, Vec3
 
 RADIUS_M = 10.0
 """Entities further from the camera are not looked at."""
 CARRIED_M = 25.0
 """Things are not looked for further away than this when they may have been carried here."""
-EARLIER_NS = 120 * NS_PER_S
-"""What was first seen longer ago than this was seen on an earlier visit."""
-NEW_HERE, NEW_ANYWHERE = 4.5, 7.5
-"""Weight (see ``_find_moved``) of a thing that was never seen before: where the robot has looked on an earlier visit,
-so that a new thing is a surprise, and anywhere."""
+NEW, LOOKED_AT, MAX_LOOKS = 7.5, 1.6, 3
+"""Weight (see ``_find_moved``) of a thing that was never seen before, and by how much less that is for each of the
+first looks at its place on earlier visits: it would have been seen 4 times in 5."""
 LONG_AGO_S = 600.0
 """Not having seen a thing for longer makes it no likelier that it was carried here."""
 MOVED_DOUBT = 0.3
@@ -85,11 +83,8 @@ class HybridAssociator:
             scores = [about.scores(observations[i], bearing) for i, bearing in seen]
             for (i, _), j in zip(seen, match(np.array(scores).reshape(len(scores), len(records))), strict=True):
                 decided[i] = records[j] if j >= 0 else None
-            left = [i for i, _ in seen if decided[i] is None]
-            if left:
-                explored = any(_known_view(record, camera, keyframe.stamp_ns) for record in records)
-                novelty = NEW_HERE if explored else NEW_ANYWHERE
-                self._find_moved(keyframe, camera, observations, left, decided, view, novelty)
+            left = {i: bearing for i, bearing in seen if decided[i] is None}
+            self._find_moved(keyframe, camera, observations, left, decided, view)
             for i in left:
                 if decided[i] is None:
                     alike = about.alike(observations[i].detection.label)
@@ -117,15 +112,14 @@ class HybridAssociator:
         keyframe: Keyframe,
         camera: CameraView,
         observations: Sequence[Observation],
-        left: Sequence[int],
+        left: Mapping[int, Bearing],
         decided: list[EntityRecord | None],
         view: View,
-        novelty: float,
     ) -> None:
         """Gives the observations ``left`` over to entities that were carried here, where the evidence says so."""
         taken = {record.entity_id for record in decided if record is not None}
         boxes = [o.detection.box_px for o in observations if o.detection.box_px is not None]
-        for i in left:
+        for i, bearing in left.items():
             detection = observations[i].detection
             candidates: list[tuple[float, bool, EntityRecord]] = []
             label, here = detection.label, camera.centre_m
@@ -134,16 +128,24 @@ class HybridAssociator:
                 if record.entity_id in taken or record.kind is not detection.kind or seconds <= 0:
                     continue
                 presence = _presence(record, camera, boxes, keyframe.stamp_ns)
-                weight = presence.evidence + math.log(min(seconds, LONG_AGO_S))
+                weight = min(presence.evidence, GONE_EVIDENCE) + math.log(min(seconds, LONG_AGO_S))
                 weight += appearance(detection.embedding, record.appearance)
                 candidates.append((weight, presence.missed_twice, record))
-            if not candidates:
+            if not any(missed for _, missed, _ in candidates):
                 continue
             best, missed, record = max(candidates, key=lambda candidate: candidate[0])
+            likely = supposed_place(bearing, [record for _, _, record in candidates])
+            novelty = NEW - LOOKED_AT * min(view.looks_at(keyframe, likely), MAX_LOOKS)
             others = sum(math.exp(weight - best) for weight, _, _ in candidates) - 1.0 + math.exp(novelty - best)
             if missed and others <= MOVED_DOUBT:
                 decided[i] = record
                 taken.add(record.entity_id)
+
+
+def supposed_place(bearing: Bearing, alike: Sequence[EntityRecord]) -> Vec3:
+    """Where a thing is that was seen once, if it is as tall as those of its kind."""
+    track, typical = tracking.start(bearing), typical_height(alike)
+    return tracking.place(track if typical is None else tracking.with_height(track, typical))
 
 
 def misfit(records: Iterable[EntityRecord]) -> float:
@@ -186,11 +188,3 @@ def _presence(record: EntityRecord, camera: CameraView, boxes: Sequence[BoxPx], 
     if expected(record.presence, record.place, camera, boxes):
         return record.presence.missed(camera, stamp_ns)
     return record.presence
-
-
-def _known_view(record: EntityRecord, camera: CameraView, stamp_ns: int) -> bool:
-    """Whether this camera looks at a place that was looked at before, on an earlier visit."""
-    if stamp_ns - record.first_seen_ns < EARLIER_NS or record.place.track is None:
-        return False
-    at = tracking.place(record.place.track)
-    return in_image(camera, at) and record.presence.has_seen_from(camera, at)

@@ -35,8 +35,8 @@ LOG_RATES, LOG_RATES_KNOWN = (
 FAR = 100.0
 """Squared deviations in height or downwards beyond which a likelihood is below ``UNLIKELY``, whatever the rest: boxes
 are never so exact (``bearing_of``) that a density is above ``exp(15)``."""
-PLACED, FALLBACK_DOUBT = 0.5, 0.7
-"""In favour of an entity whose place is known, and against a track that a later box made obsolete."""
+PLACED, FALLBACK_DOUBT, FORMER_DOUBT = 0.5, 0.7, 0.7
+"""In favour of an entity whose place is known, and against a track that a later box made obsolete, or a move."""
 HEIGHT_SPREAD = 0.25
 """Deviation of the log height of things of one kind."""
 APPEARANCE_MIDDLE, APPEARANCE_SLOPE, APPEARANCE_BOUND = 0.7, 10.0, 3.0
@@ -76,7 +76,12 @@ class Sight:
 def sights_of(record: EntityRecord, camera: CameraView) -> list[Sight]:
     """One for each track of an entity, also of those that lie behind the camera."""
     place = record.place
-    tracks = ((place.track, 0.0), (place.challenger, 0.0), (place.fallback, FALLBACK_DOUBT))
+    tracks = (
+        (place.track, 0.0),
+        (place.challenger, 0.0),
+        (place.fallback, FALLBACK_DOUBT),
+        (place.former, FORMER_DOUBT),
+    )
     return [Sight(record, track, camera, doubt) for track, doubt in tracks if track is not None]
 
 

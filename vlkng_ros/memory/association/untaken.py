@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from vlkng_ros.memory.association.base import EntityRecord, View
-from vlkng_ros.types import Vec3
+from vlkng_ros.types import Keyframe, Vec3
 
 
 class Untaken:
@@ -34,3 +34,7 @@ class Untaken:
     def similarities(self, label: str) -> Mapping[str, float]:
         """See ``View``."""
         return self._view.similarities(label)
+
+    def looks_at(self, keyframe: Keyframe, at_m: Vec3) -> int:
+        """See ``View``."""
+        return self._view.looks_at(keyframe, at_m)
