@@ -32,6 +32,9 @@ MAX_RELATIVE_DEPTH_DEVIATION = 0.3
 """A track counts as a place from this many boxes and this parallax on, once its depth is known to this fraction."""
 MOVE_DOUBT = 0.25
 """How likely it is that what was found elsewhere was another thing."""
+MOVED_M, MOVED_DEVIATIONS = 0.5, 3.0
+"""A place is another one than before from this distance on, and where the thing was not missed, only from this many
+standard deviations on: it may be that it was never where it was thought to be."""
 CHALLENGE_WON = 3
 """Boxes in favour of a new place, less those for the old one, that decide for the new one."""
 _VERSION = 4
@@ -55,7 +58,7 @@ class PositionState(NamedTuple):
     standing: int
     """Boxes that favour the challenger, less later ones that favour the track."""
     moves: int
-    """How often the thing was found at another place than before."""
+    """How often the thing was found at another place than before, less how often that was taken back."""
     detections: int
 
     @classmethod
@@ -105,7 +108,7 @@ class PositionState(NamedTuple):
         standing = self.standing + 1 if challenger is not None else 1
         challenger = challenger or tracking.start(bearing)
         if missed or standing >= (CHALLENGE_WON if is_place(challenger) else 2 * CHALLENGE_WON):
-            return self._moved_to(challenger)
+            return self._moved_to(challenger, missed)
         fallback = self.fallback
         track = None if fallback is None else tracking.updated(fallback, bearing)
         if fallback is None or track is None:
@@ -116,10 +119,18 @@ class PositionState(NamedTuple):
         track = track._replace(refused=self.track.refused + 1)
         return self._replace(track=track, challenger=challenger, fallback=fallback, standing=standing)
 
-    def _moved_to(self, track: Track) -> PositionState:
-        known = self.track is not None and is_place(self.track)
-        former, moves = (self.track, self.moves + 1) if known else (self.former, self.moves)
+    def _moved_to(self, track: Track, missed: bool) -> PositionState:
+        former, moves = self.former, self.moves
+        if self.track is not None and is_place(self.track) and (missed or _apart(self.track, track)):
+            former, moves = self.track, moves + 1
         return self._replace(track=track, challenger=None, fallback=None, former=former, standing=0, moves=moves)
+
+    @property
+    def moved(self) -> bool:
+        """Whether it is believed to be at another place than it was before."""
+        if self.track is None or self.former is None:
+            return False
+        return not is_place(self.track) or math.dist(tracking.place(self.track), tracking.place(self.former)) > MOVED_M
 
     @property
     def source(self) -> PositionSource:
@@ -184,6 +195,15 @@ def _told_by_one_box(before: Track, after: Track) -> bool:
     """Whether a single box made a known depth out of an unknown one, which a box of another thing does as easily."""
     unknown = tracking.relative_depth_deviation(before) > MAX_RELATIVE_DEPTH_DEVIATION
     return unknown and tracking.relative_depth_deviation(after) <= MAX_RELATIVE_DEPTH_DEVIATION
+
+
+def _apart(one: Track, other: Track) -> bool:
+    """Whether two tracks are known to be at two places."""
+    if not is_place(one) or not is_place(other):
+        return False
+    (a, (axx, _, _, ayy, _, azz)), (b, (bxx, _, _, byy, _, bzz)) = point(one), point(other)
+    deviation = math.sqrt(axx + ayy + azz + bxx + byy + bzz)
+    return math.dist(a, b) > max(MOVED_M, MOVED_DEVIATIONS * deviation)
 
 
 def is_place(track: Track) -> bool:

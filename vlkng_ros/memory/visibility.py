@@ -215,7 +215,7 @@ def state_of(place: PositionState, presence: Presence) -> EntityState:
     """The state that an entity shows: gone, at another place than before, or present."""
     if presence.gone:
         return EntityState.GONE
-    return EntityState.MOVED if place.moves else EntityState.PRESENT
+    return EntityState.MOVED if place.moved else EntityState.PRESENT
 
 
 def expected(

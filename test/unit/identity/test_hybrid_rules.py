@@ -13,6 +13,8 @@ from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.association.hybrid import CROWD, MAX_MISFIT, HybridAssociator, match, misfit
 from vlkng_ros.memory.association.likelihood import new_density
 from vlkng_ros.memory.bearing import bearing_of, camera_view
+from vlkng_ros.memory.position import PositionState
+from vlkng_ros.memory.projection import Track
 from vlkng_ros.memory.uncertainty import point, variance_factor
 from vlkng_ros.types import NS_PER_S, Detection, EntityState, PositionSource
 
@@ -150,6 +152,28 @@ def test_a_moved_thing_that_is_seen_where_it_was_has_not_moved() -> None:
         assert math.dist(chair.position.mean_m, CHAIR.at_m) < 0.05
         # What it was then is as it was.
         assert reader.entity("hybrid", "chair_1", 180 * NS_PER_S).state is EntityState.MOVED
+
+
+def test_a_place_that_was_never_sure_has_not_moved_when_it_turns_out_to_be_another() -> None:
+    def track_at(depth_m: float, relative: float) -> Track:
+        camera = camera_view(_keyframe(standing(0.0, 0.0)))
+        assert camera is not None
+        bearing = bearing_of(camera, Detection("chair", (300.0, 187.5, 340.0, 292.5)))
+        assert bearing is not None
+        track = tracking.start(bearing)
+        x, y, _, size = track.mean
+        variance = (relative / depth_m) ** 2
+        covariance = (1e-6, 0.0, 0.0, 0.0, 1e-6, 0.0, 0.0, variance, 0.0, 0.01)
+        return track._replace(mean=(x, y, 1 / depth_m, size), covariance=covariance, boxes=9, parallax_rad=0.5)
+
+    # 1 m between them: 2 deviations of the unsure one, 10 of the sure one.
+    for relative, moved in ((0.25, False), (0.05, True)):
+        known = PositionState.empty()._replace(robot_m=(0.0, 0.0, 0.0), track=track_at(2.0, relative))
+        assert known._moved_to(track_at(3.0, 0.01), missed=False).moved is moved
+        assert known._moved_to(track_at(3.0, 0.01), missed=True).moved
+    # And 30 cm are no other place.
+    near = PositionState.empty()._replace(robot_m=(0.0, 0.0, 0.0), track=track_at(2.0, 0.01))
+    assert not near._moved_to(track_at(2.3, 0.01), missed=True).moved
 
 
 def test_a_moved_thing_may_still_be_where_it_was() -> None:
