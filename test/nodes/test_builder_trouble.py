@@ -11,7 +11,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from running_nodes import overrides
 from sensor_msgs.msg import Image
 
-from vlkng_ros.errors import ConfigError
+from vlkng_ros.errors import ConfigError, WorkerError
 from vlkng_ros.memory import MemoryReader
 from vlkng_ros.nodes.builder_node import BuilderNode
 
@@ -64,6 +64,14 @@ def test_a_pose_of_another_type_is_explained(robot, build, request):
     robot.create_timer(0.1, lambda: robot.see(100.0 + next(stamp) / 10))
     robot.until_status(
         "/pose: it is published as geometry_msgs/msg/PoseStamped, not geometry_msgs/msg/PoseWithCovarianceStamped"
+    )
+
+
+def test_one_topic_for_pose_and_odometry_needs_to_be_said_what_it_is(robot, build):
+    build(cli_args=["--ros-args", "-r", "pose:=/fused", "-r", "odom:=/fused"])
+    robot.until_status(
+        "odom: /fused is taken as geometry_msgs/msg/PoseWithCovarianceStamped already, and cannot be as "
+        "nav_msgs/msg/Odometry too; remap one of them, or say what it is (pose.type)"
     )
 
 
@@ -175,6 +183,18 @@ def test_a_model_that_is_missing_fails_the_transition_with_the_reason(robot, bui
     assert "nothing.onnx" in node.failure
     robot.until_status("nothing.onnx")
     assert node._writer is None
+
+
+def test_who_is_told_to_end_while_the_model_loads_has_not_failed(memory_path, capfd):
+    node = BuilderNode(parameter_overrides=overrides(memory__path=str(memory_path), autostart=False))
+    node.configure = lambda: (node.request_stop(), node._raise())  # as the worker does that is stopped meanwhile
+    node._raise = lambda: (_ for _ in ()).throw(WorkerError("stopped while it was starting"))
+    node._start()
+    node.close()
+    node.destroy_node()
+    shown = capfd.readouterr().err
+    assert "told to stop before it could configure" in shown
+    assert "ERROR" not in shown
 
 
 def test_a_file_that_is_not_a_memory_is_left_alone(robot, build, tmp_path):

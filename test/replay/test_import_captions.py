@@ -128,7 +128,7 @@ def test_an_interrupted_import_is_completed(tmp_path: Path, capsys: pytest.Captu
         writer.start_session(robot="robot", map_id="", frame_id="map")
         writer.add_keyframe(Capture(round(START_S * 1e9), Pose("map", (0.0, 0.5, 0.0))))
     assert run("import", "captions", write(tmp_path, drive()), "--memory", db) == 0
-    assert "1 keyframes of an interrupted import are complete now" in capsys.readouterr().out
+    assert "1 of them complete an interrupted import" in capsys.readouterr().out
     with MemoryReader.open(db) as reader:
         assert reader.stats().keyframes == 6
         assert reader.stats().pending == 0

@@ -125,8 +125,10 @@ class MemoryQuery:
         as_of_ns = newest if question.as_of_ns is None else question.as_of_ns
         whole = self._retriever.scene(question.since_ns, as_of_ns)
         if not len(whole):
-            when = "up to then" if as_of_ns < int(table.stamps_ns[0]) else "in that time window"
-            return _nothing(query, AnswerStatus.NOT_FOUND, f"Nothing was recorded {when}.", preset, watch)
+            first = int(table.stamps_ns[0])
+            when = "up to then" if as_of_ns < first else "in that time window"
+            span = f"the memory goes from {moment(first)} to {moment(newest)}"
+            return _nothing(query, AnswerStatus.NOT_FOUND, f"Nothing was recorded {when}: {span}.", preset, watch)
         scene = self._within(query, whole, as_of_ns)
         note, said = "", ""
         if self._rewriter is not None and len(scene):

@@ -82,6 +82,13 @@ def _nanoseconds(text: str) -> int:
         ) from None
 
 
+def amount(text: str) -> int:
+    """A whole number, 0 or above."""
+    if not (text.isascii() and text.isdecimal()):
+        raise argparse.ArgumentTypeError(f"'{text}' is no whole number, 0 or above")
+    return int(text)
+
+
 def metres(text: str) -> float:
     """A finite number of metres."""
     try:

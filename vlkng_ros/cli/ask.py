@@ -16,9 +16,11 @@ from vlkng_ros.cli import arguments
 from vlkng_ros.cli.terminal import as_json_text, show
 from vlkng_ros.config import RetrievalConfig, parameters_of
 from vlkng_ros.errors import InvalidInputError, ModelError, QuestionError, VlkngError
+from vlkng_ros.moments import counted
 
 if TYPE_CHECKING:
     from vlkng_ros.answering import MemoryQuery
+    from vlkng_ros.memory import MemoryReader
     from vlkng_ros.types import Answer, Question
 
 BATCH_FIELDS = frozenset({"id", "question", "since_ns", "as_of_ns", "position"})
@@ -97,6 +99,8 @@ def run(args: argparse.Namespace) -> int:
         raise QuestionError('ask one question ("Where is the cat?") or a file of them (--batch FILE.jsonl)')
     lines = list(read_batch(args.batch)) if args.batch is not None else []
     question = " ".join(args.question)
+    if args.question and args.question[0].endswith(".db"):
+        raise QuestionError(f"'{args.question[0]}' looks like a memory, which is named as --memory FILE")
     if args.batch is None and not question.strip():
         raise QuestionError("the question is empty: ask something like 'Where is the fire extinguisher?'")
     from vlkng_ros.answering import MemoryQuery
@@ -122,7 +126,18 @@ def run(args: argparse.Namespace) -> int:
             print(as_json_text(as_json(None, answer, full=True), indent=2))
         else:
             print_answer(answer)
+            _say_pending(answer, reader)
     return 0
+
+
+def _say_pending(answer: Answer, reader: MemoryReader) -> None:
+    """What was not found may be in what no model has looked at yet."""
+    from vlkng_ros.types import AnswerStatus
+
+    stats = reader.stats()
+    if answer.status is not AnswerStatus.OK and stats.pending:
+        of = counted(stats.keyframes, "keyframe")
+        show(f"({stats.pending} of {of} are not described yet: vlkng perceive --memory {reader.path})")
 
 
 def _ask_all(memory: MemoryQuery, lines: list[dict[str, Any]], args: argparse.Namespace) -> int:

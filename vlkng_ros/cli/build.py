@@ -18,6 +18,7 @@ from vlkng_ros.cli.parameters import add_parameters, read_parameters
 from vlkng_ros.cli.perceive import describe_rest
 from vlkng_ros.config import BuilderConfig
 from vlkng_ros.errors import BagError, ImageError
+from vlkng_ros.moments import counted
 
 if TYPE_CHECKING:
     from vlkng_ros.bags.bag import Bag
@@ -148,7 +149,7 @@ def _build(
             describe_rest(builder, advance)
     recorded_s = (bag.end_ns - bag.start_ns) / 1e9
     print(
-        f"{args.memory}: {builder.counts['stored']} keyframes, {builder.counts['described']} described, "
+        f"{args.memory}: {counted(builder.counts['stored'], 'keyframe')}, {builder.counts['described']} described, "
         f"from {recorded_s:.1f} s of {args.bag} in {time.monotonic() - begin:.1f} s"
     )
     pending = len(writer.pending(limit=sys.maxsize))

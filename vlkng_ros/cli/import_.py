@@ -9,6 +9,7 @@ from vlkng_ros.cli import arguments
 from vlkng_ros.cli.parameters import add_parameters, read_parameters
 from vlkng_ros.config import BuilderConfig
 from vlkng_ros.errors import GraphFileError
+from vlkng_ros.moments import counted
 
 
 def add_parser(subparsers: arguments.Parsers) -> None:
@@ -77,11 +78,12 @@ def run(args: argparse.Namespace) -> int:
             tell=lambda said: teller.tell([said], config.perception.timeout_s)[0],
             advance=advance,
         )
-    print(f"{args.memory}: {done.added + done.completed} keyframes and {done.detections} detections from {args.file}")
+    made, seen = counted(done.added + done.completed, "keyframe"), counted(done.detections, "detection")
+    print(f"{args.memory}: {made} and {seen} from {args.file}")
     if done.known:
         print(f"{done.known} of its {len(frames)} frames were in the memory already and are not repeated")
     if done.completed:
-        print(f"{done.completed} keyframes of an interrupted import are complete now")
+        print(f"{done.completed} of them complete an interrupted import")
     return 0
 
 
@@ -122,5 +124,6 @@ def run_graph(args: argparse.Namespace) -> int:
                     labels = [detection.label for detection in frame.perception.detections]
                     identity.learn([entity.entity_id for entity in entities], labels)
             advance(1)
-    print(f"{args.memory}: {len(graph.keyframes)} keyframes from {args.file}, without pictures; view '{graph.view}'")
+    made = counted(len(graph.keyframes), "keyframe")
+    print(f"{args.memory}: {made} from {args.file}, without pictures; view '{graph.view}'")
     return 0

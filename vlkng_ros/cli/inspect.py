@@ -17,12 +17,17 @@ if TYPE_CHECKING:
     from vlkng_ros.memory import MemoryReader
     from vlkng_ros.types import Entity
 
+AT_ONCE = 10_000
+"""Keyframes read in one go."""
+
 
 def add_parser(subparsers: arguments.Parsers) -> None:
     """The verb."""
     parser = subparsers.add_parser("inspect", help="say what is in a memory and whether it is whole")
     arguments.add_memory(parser)
-    parser.add_argument("--top", type=int, default=10, metavar="N", help="most frequent labels shown (default: 10)")
+    parser.add_argument(
+        "--top", type=arguments.amount, default=10, metavar="N", help="most frequent labels shown (default: 10)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
 
@@ -46,7 +51,7 @@ def describe(reader: MemoryReader, path: Path, top: int) -> dict[str, Any]:
 
     stats = reader.stats()
     labels, kinds = _labels_and_kinds(reader)
-    folder = frames_of(path)
+    folder = frames_of(reader.path)
     pictures = [entry.stat().st_size for entry in folder.rglob("*.jpg")] if folder.is_dir() else []
     return {
         "path": str(path),
@@ -66,16 +71,26 @@ def describe(reader: MemoryReader, path: Path, top: int) -> dict[str, Any]:
         ],
         "views": dict(stats.entities),
         "kinds": {view: dict(found.most_common()) for view, found in kinds.items()},
-        "places": [_place(one) for one in sorted(reader.places(), key=_stay_s, reverse=True)[: max(0, top)]],
+        "places": [_place(one) for one in sorted(reader.places(), key=_stay_s, reverse=True)[:top]],
         "place_count": len(reader.places()),
-        "top_labels": dict(labels.most_common(max(0, top))),
+        "top_labels": dict(labels.most_common(top)),
         "encoder": stats.encoder_id,
         "bytes": stats.bytes,
-        "bytes_an_observation": round(stats.bytes / stats.observations) if stats.observations else None,
+        # Of fewer, what an empty database takes is most of it.
+        "bytes_an_observation": round(stats.bytes / stats.observations) if stats.observations >= 1000 else None,
         "images": len(pictures),
         "image_bytes": sum(pictures),
+        "images_folder": folder.name,
+        "images_missing": max(0, _images_kept(reader) - len(pictures)),
         "health": _health(path),
     }
+
+
+def _images_kept(reader: MemoryReader) -> int:
+    """How many keyframes say that they have an image."""
+    ids = reader.frames().ids.tolist()
+    parts = (ids[start : start + AT_ONCE] for start in range(0, len(ids), AT_ONCE))
+    return sum(frame.has_image for part in parts for frame in reader.keyframes(part))
 
 
 def _labels_and_kinds(reader: MemoryReader) -> tuple[Counter[str], dict[str, Counter[str]]]:
@@ -164,13 +179,17 @@ def _area(report: dict[str, Any]) -> str:
         return "none"
     low, high = report["bounds_m"]
     across = f"{high[0] - low[0]:.1f} x {high[1] - low[1]:.1f} m"
-    return f"{across}: x {low[0]:.1f} to {high[0]:.1f}, y {low[1]:.1f} to {high[1]:.1f}"
+    return f"{across}: x {_m(low[0])} to {_m(high[0])}, y {_m(low[1])} to {_m(high[1])}"
+
+
+def _m(coordinate: float) -> str:
+    return f"{round(coordinate, 1) + 0.0:.1f}"  # no minus before a nought
 
 
 def _places(report: dict[str, Any]) -> str:
     """How many, and where the robot spent most time."""
     shown = [
-        f"{one['label']} at x {one['position_m'][0]:.1f}, y {one['position_m'][1]:.1f} "
+        f"{one['label']} at x {_m(one['position_m'][0])}, y {_m(one['position_m'][1])} "
         f"({counted(one['visits'], 'visit')}, {duration(one['stay_s'] * NS_PER_S)})"
         for one in report["places"][:3]
     ]
@@ -192,4 +211,6 @@ def _view(report: dict[str, Any], name: str) -> str:
 def _size(report: dict[str, Any]) -> str:
     each = report["bytes_an_observation"]
     database = size(report["bytes"]) + (f" ({each} B an observation)" if each is not None else "")
-    return f"{database}, {counted(report['images'], 'image')} of {size(report['image_bytes'])}"
+    images = f"{database}, {counted(report['images'], 'image')} of {size(report['image_bytes'])}"
+    lost = report["images_missing"]
+    return f"{images}; {lost} more are not in {report['images_folder']}" if lost else images

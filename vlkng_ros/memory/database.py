@@ -123,8 +123,10 @@ def salvageable(path: Path) -> str:
     except sqlite3.Error:
         return advice
     try:
-        counts = [f"{_readable(connection, table)} {table}s" for table in ("keyframe", "observation")]
-        return f"{' and '.join(counts)} can be read; {advice}"
+        counts = {table: _readable(connection, table) for table in ("keyframe", "observation")}
+        told = " and ".join(f"{count} {table}s" for table, count in counts.items())
+        # Salvaging looks on every page, and may find more.
+        return f"{told} can be read, and more may be there; {advice}" if any(counts.values()) else advice
     finally:
         connection.close()
 
@@ -346,6 +348,12 @@ def make_folder(folder: Path) -> None:
                 sync_folder(parent)
     folder.mkdir(mode=0o700, exist_ok=True)
     sync_folder(above)
+
+
+def located(path: str | os.PathLike[str]) -> Path:
+    """Where a memory is: beside a link to its database nothing else of it would be found, and no lock held."""
+    file = Path(path).expanduser().absolute()
+    return file.resolve() if file.is_symlink() else file
 
 
 def sync_folder(folder: Path) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import networkx
 
 from vlkng_ros.errors import NotInMemoryError
-from vlkng_ros.memory.database import explained, open_for_reading, wal_of
+from vlkng_ros.memory.database import explained, located, open_for_reading, wal_of
 from vlkng_ros.memory.forgetting import KEYFRAME, TEXT
 from vlkng_ros.memory.graph import ViewGraph, build_graph
 from vlkng_ros.memory.images import ImageFolder
@@ -68,7 +68,7 @@ class MemoryReader(ViewReader):
             SchemaVersionError: a newer version of this package made it.
             MemoryDamagedError: its structure is broken.
         """
-        file = Path(path).expanduser().absolute()
+        file = located(path)
         connection = open_for_reading(file)
         try:
             with explained(file):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from types import TracebackType
 
 from vlkng_ros.errors import InvalidInputError, MemoryNotFoundError
@@ -13,7 +12,7 @@ from vlkng_ros.memory import anchors, perceiving
 from vlkng_ros.memory.associating import LiveViews
 from vlkng_ros.memory.association.base import Associator
 from vlkng_ros.memory.correcting import correct_poses
-from vlkng_ros.memory.database import check_file, drop_index, explained, make_folder, open_for_writing, parsed
+from vlkng_ros.memory.database import check_file, drop_index, explained, located, make_folder, open_for_writing, parsed
 from vlkng_ros.memory.forgetting import Forgetting
 from vlkng_ros.memory.image_retention import NO_LIMITS, ImageLimits, ImageRetention
 from vlkng_ros.memory.lock import WriterLock
@@ -87,7 +86,7 @@ class MemoryWriter:
             MemoryDamagedError: its structure is broken.
             StorageFullError: the folder cannot be written to.
         """
-        file = Path(path).expanduser().absolute()
+        file = located(path)
         with suppress(MemoryNotFoundError):
             check_file(file)
         with explained(file):

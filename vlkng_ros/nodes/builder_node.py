@@ -183,6 +183,7 @@ class BuilderNode(ManagedNode):
 
     def request_stop(self) -> None:
         """A model that is being loaded must not hold up the end."""
+        super().request_stop()
         worker = self._worker
         if worker is not None and not worker.ready:
             worker.stop()

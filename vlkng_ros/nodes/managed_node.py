@@ -34,6 +34,8 @@ class ManagedNode(LifecycleNode):
         # Waiting and reporting go by steady time: simulated time may stand still.
         self.steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.failure = ""
+        self.stop_requested = False
+        """Whether the process was told to end; what fails then is no failure."""
         self._problem_log = ProblemLog()
         self._status = self.create_publisher(DiagnosticStatus, "~/status", keep_last(1, reliable=True, latched=True))
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", keep_last(10, reliable=True))
@@ -57,7 +59,7 @@ class ManagedNode(LifecycleNode):
             self._starter = None
         if self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
             self.trigger_activate()
-        else:
+        elif not self.stop_requested:
             name = self.get_fully_qualified_name()
             self.get_logger().error(
                 f"not started; mend it and restart the node, or: ros2 lifecycle set {name} configure"
@@ -146,7 +148,10 @@ class ManagedNode(LifecycleNode):
             work()
         except VlkngError as error:
             self.failure = str(error)
-            self.get_logger().error(f"cannot {name}: {error}")
+            if self.stop_requested:
+                self.get_logger().info(f"told to stop before it could {name}")
+            else:
+                self.get_logger().error(f"cannot {name}: {error}")
         except Exception as error:  # rclpy would hide it
             self.failure = f"{type(error).__name__}: {error}"
             self.get_logger().fatal(f"cannot {name}: {self.failure}\n{traceback.format_exc()}")
@@ -191,6 +196,7 @@ class ManagedNode(LifecycleNode):
 
     def request_stop(self) -> None:
         """Make a transition that may take long return soon."""
+        self.stop_requested = True
 
     def close(self) -> None:
         """Finish what was begun and release everything."""

@@ -17,6 +17,7 @@ from rclpy.qos import (
 )
 
 from vlkng_ros.building.health import Durations
+from vlkng_ros.errors import ConfigError
 
 try:
     from rclpy.event_handler import SubscriptionEventCallbacks
@@ -93,6 +94,18 @@ class WatchedSubscription:
         self._subscription = self._subscribe()
 
     def _subscribe(self) -> Any:
+        """Subscribe.
+
+        Raises:
+            ConfigError: this node takes the topic as another type already, which the middleware cannot do.
+        """
+        mine = (self._node.get_name(), self._node.get_namespace())
+        for info in self._node.get_subscriptions_info_by_topic(self.topic):
+            if (info.node_name, info.node_namespace) == mine and info.topic_type != self.kind:
+                raise ConfigError(
+                    f"{self._name}: {self.topic} is taken as {info.topic_type} already, and cannot be as {self.kind} "
+                    "too; remap one of them, or say what it is (pose.type)"
+                )
         return self._node.create_subscription(
             self._class,
             self._name,

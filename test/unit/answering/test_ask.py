@@ -221,7 +221,10 @@ def test_an_empty_memory_says_so(tmp_path: Path) -> None:
 
 def test_before_the_first_keyframe_nothing_is_known(ask: Ask) -> None:
     answer = ask("Where is the sofa?", as_of_ns=-1)
-    assert (answer.status, answer.message) == (AnswerStatus.NOT_FOUND, "Nothing was recorded up to then.")
+    assert (answer.status, answer.message) == (
+        AnswerStatus.NOT_FOUND,
+        "Nothing was recorded up to then: the memory goes from 0.000 s to 118.000 s.",
+    )
 
 
 def test_bad_questions_are_refused(ask: Ask) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import sqlite3
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ from small_memory import FAR, JPEG, NS, START_NS, build
 
 from vlkng_ros.bags.node_link_reader import read_node_link
 from vlkng_ros.cli import main
-from vlkng_ros.errors import GraphFileError
+from vlkng_ros.errors import GraphFileError, MemoryLockedError
 from vlkng_ros.memory import MemoryReader, MemoryWriter
 from vlkng_ros.memory.association.text_merge import TextMergeAssociator
 from vlkng_ros.types import Capture, Detection, EntityKind, Perception, Pose
@@ -65,6 +66,33 @@ def test_inspect_as_json_has_the_same_figures(db: Path, capsys: pytest.CaptureFi
     assert report["views"] == {"proximity": 3}
     assert (report["images"], report["image_bytes"], report["health"]) == (2, 2 * len(JPEG), "ok")
     assert report["bounds_m"] == [[0.0, 0.0, 0.0], [FAR, FAR, 0.0]]
+
+
+def test_a_memory_is_whole_by_whatever_name_it_is_reached(db: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    link = db.parent / "link" / "other.db"
+    link.parent.mkdir()
+    link.symlink_to(db)
+    assert run("inspect", "--memory", link) == 0
+    assert f"2 images of {2 * len(JPEG)} B" in capsys.readouterr().out
+    with MemoryWriter.open(link, encoder=None), pytest.raises(MemoryLockedError):
+        MemoryWriter.open(db, encoder=None)
+    assert list(link.parent.iterdir()) == [link]
+
+
+def test_images_that_were_left_behind_are_missed(db: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree(db.with_suffix(".frames"))
+    assert run("inspect", "--memory", db) == 0
+    assert "0 images of 0 B; 2 more are not in memory.frames" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        run("inspect", "--memory", db, "--top", -1)
+    assert "'-1' is no whole number, 0 or above" in capsys.readouterr().err
+
+
+def test_what_is_not_described_yet_is_not_said_not_to_be_there(db: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("ask", "--memory", db, "Where is the dog?") == 0
+    assert f"(1 of 3 keyframes are not described yet: vlkng perceive --memory {db})" in capsys.readouterr().out
+    assert run("ask", db, "Where is the dog?") == 2
+    assert capsys.readouterr().err == f"vlkng: '{db}' looks like a memory, which is named as --memory FILE\n"
 
 
 def test_inspect_of_an_empty_memory_is_no_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
