@@ -6,29 +6,38 @@
     python benchmarks/identity_bench.py --seeds 4 --focal 1.2    a camera whose calibration is wrong
     python benchmarks/identity_bench.py --seeds 3 --detector     photographs, seen by the small detector of the demo
     python benchmarks/identity_bench.py --seeds 4 --pairs-m 0.6  two of a kind side by side in every room, so far apart
+    python benchmarks/identity_bench.py --seeds 20 --oracle      what stoa makes of a model that is always right
+    python benchmarks/identity_bench.py --seeds 20 --oracle 0.1 0.05    ... or wrong and invalid that often
 
 A drive goes three times through six rooms with 40 things, several of a kind and some side by side; between the laps
 some are moved and some taken away. Labels are true; boxes, misses and poses are as noisy as DESIGN section 6 says.
-`stoa` runs here without a language model, by its fall-back alone.
+`stoa` runs without a language model, by its fall-back alone; with `--oracle` it asks, over HTTP, a model that reads the
+truth off tags which everything seen bears then. That is the most that stoa can do with any model, not what one does.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from vlkng_ros.chat import ChatClient
 from vlkng_ros.config import AssociationConfig, PerceptionConfig
 from vlkng_ros.evaluation.identity import evaluate
 from vlkng_ros.evaluation.identity_drive import IdentityDrive, miscalibrated
+from vlkng_ros.evaluation.identity_oracle import MODEL, Spoilt, answered, serving, tagged
 from vlkng_ros.evaluation.identity_scores import ViewFigures, summary
 from vlkng_ros.evaluation.identity_seen import detected_keyframes, photograph_drive
 from vlkng_ros.memory import open_encoder
 from vlkng_ros.memory.association.registry import associator_names, open_associator
+from vlkng_ros.memory.association.stoa import StoaAssociator
+from vlkng_ros.memory.association.stoa_chunks import Chunks
+from vlkng_ros.memory.association.stoa_model import StoaModel
 from vlkng_ros.perception.base import open_backend
 
 
@@ -40,8 +49,19 @@ def measured(
     focal: float,
     mount_deg: tuple[float, float, float],
     pairs_m: float | None,
+    oracle: Spoilt | None,
 ) -> dict[str, ViewFigures]:
     """What every view makes of one seed's drive."""
+    if oracle is not None:
+        drive, rng = IdentityDrive.make(seed), random.Random(seed)
+        with serving(lambda prompt: answered(prompt, oracle, rng)) as url, ChatClient(url, MODEL) as chat:
+            return evaluate(
+                drive,
+                [],
+                tagged(drive.keyframes()),
+                open_encoder(encoder),
+                lambda reader: StoaAssociator(StoaModel(chat), Chunks(reader).starting_at),
+            )
     associators = [open_associator(AssociationConfig(), name) for name in views]
     if not detector:
         drive = IdentityDrive.make(seed, pairs=3 if pairs_m is None else 6, pairs_apart_m=pairs_m)
@@ -93,13 +113,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--mount-deg", type=float, nargs=3, default=(0.0, 0.0, 0.0), metavar="DEG",
                         help="turn by which the camera's mount is wrong, about right, down, forward")  # fmt: skip
     parser.add_argument("--pairs-m", type=float, help="distance of two of a kind side by side, one pair a room")
+    parser.add_argument("--oracle", type=float, nargs="*", metavar="SHARE",
+                        help="stoa and a model that knows the truth; shares of wrong, invalid decisions")  # fmt: skip
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--output", type=Path, default=Path("bench_output/identity.json"))
     args = parser.parse_args(arguments)
+    oracle = None if args.oracle is None else Spoilt(*args.oracle)
+    if oracle is not None:
+        args.views = [StoaAssociator.view]
     began = time.monotonic()
     outcomes: list[dict[str, ViewFigures]] = []
     run = partial(measured, views=args.views, encoder=args.encoder, detector=args.detector, focal=args.focal,
-                  mount_deg=tuple(args.mount_deg), pairs_m=args.pairs_m)  # fmt: skip
+                  mount_deg=tuple(args.mount_deg), pairs_m=args.pairs_m, oracle=oracle)  # fmt: skip
     with ProcessPoolExecutor(args.jobs) as pool:
         for outcome in pool.map(run, range(args.first, args.first + args.seeds)):
             outcomes.append(outcome)

@@ -10,7 +10,7 @@ import itertools
 import math
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -39,6 +39,7 @@ SIDE_BY_SIDE_M = 1.2
 APART = 0.9
 """Share of an entity's observations from which on it stands for one thing."""
 _RAM = Path("/dev/shm")
+Afterwards = Callable[[MemoryReader], Associator]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ def evaluate(
     associators: Sequence[Associator],
     keyframes: Iterable[SimulatedKeyframe],
     encoder: TextEncoder | None = None,
+    afterwards: Afterwards | None = None,
 ) -> dict[str, ViewFigures]:
     """Remember a drive and score every view of it.
 
@@ -78,9 +80,10 @@ def evaluate(
         associators: what writes the views.
         keyframes: what the robot sees, such as ``drive.keyframes()``.
         encoder: what tells which labels are alike; None: only equal ones.
+        afterwards: makes of the finished memory's reader one more associator, whose view is added then.
     """
-    remembered = remember(drive, associators, keyframes, encoder)
-    return {associator.view: score(remembered, associator.view) for associator in associators}
+    remembered = remember(drive, associators, keyframes, encoder, afterwards)
+    return {view: score(remembered, view) for view in remembered.entity_of}
 
 
 def remember(
@@ -88,6 +91,7 @@ def remember(
     associators: Sequence[Associator],
     keyframes: Iterable[SimulatedKeyframe],
     encoder: TextEncoder | None = None,
+    afterwards: Afterwards | None = None,
 ) -> Remembered:
     """Write a drive's keyframes into a memory, association live, and read back what became of them."""
     seen: list[Seen] = []
@@ -111,6 +115,12 @@ def remember(
                     thing = simulated.thing_id or f"nothing {len(seen)}"
                     stamp_ns = keyframe.capture.stamp_ns
                     seen.append(Seen(observation.observation_id, thing, stamp_ns, camera.position_m))
+        if afterwards is not None:
+            with MemoryReader.open(path) as reader:
+                added = afterwards(reader)
+                # Opening a memory brings the views of its associators up to date.
+                MemoryWriter.open(path, encoder=encoder, associators=[added]).close()
+            views.append(added.view)
         with MemoryReader.open(path) as reader:
             frames = reader.frames().ids.tolist()
             entity_of = {

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 from model_server import ModelServer, hang, running_server, say, send
 from scenes import Thing, looking_from, remembered, standing
 
-from vlkng_ros.chat import ChatClient
+from vlkng_ros.chat import ChatClient, load_prompt
 from vlkng_ros.cli import main
 from vlkng_ros.errors import ModelNotFoundError, ModelOutputError
+from vlkng_ros.evaluation.identity_oracle import MODEL, Spoilt, answered, serving
 from vlkng_ros.memory import MemoryReader, MemoryWriter
 from vlkng_ros.memory.association.base import Associator
 from vlkng_ros.memory.association.proximity import ProximityAssociator
-from vlkng_ros.memory.association.stoa import NEW, ChunkGraph, StoaAssociator, local_things
+from vlkng_ros.memory.association.stoa import NEW, ChunkGraph, StoaAssociator, StoaCounts, local_things
 from vlkng_ros.memory.association.stoa_chunks import Chunks
-from vlkng_ros.memory.association.stoa_model import StoaModel
+from vlkng_ros.memory.association.stoa_model import PROMPTS, StoaModel
 from vlkng_ros.types import Capture, Detection, EntityKind, Observation, Perception, Pose
 
 CUP = Detection("cup", (10.0, 10.0, 50.0, 50.0), region_text="a red cup", attributes={"color": "red"})
@@ -221,3 +224,38 @@ def _keyframe(number: int):
         number, 0, base, CAMERA.pose(base), "", 1, "robot", "house", CAMERA.intrinsics, (640, 480), "", False,
         PerceptionState.DONE, 1,
     )  # fmt: skip
+
+
+def tag(detection: Detection, number: str) -> Detection:
+    return replace(detection, region_text="", attributes={"tag": number}, local_id=number.replace(" ", "_"))
+
+
+def test_with_a_model_that_is_always_right_every_thing_is_one_entity(path: Path) -> None:
+    one, other, third = tag(CUP, "cup 7"), tag(SECOND_CUP, "cup 9"), tag(CUP, "cup 3")
+    frames: Frames = [(0.5 * i, pair) for i, pair in enumerate([(one, other), (other, third), (third,)] * 5)]
+    remember_by_proximity(path, frames)
+    with (
+        serving(lambda prompt: answered(prompt, Spoilt(), Random(0))) as url,
+        ChatClient(url, MODEL) as chat,
+        MemoryReader.open(path) as reader,
+    ):
+        stoa = StoaAssociator(StoaModel(chat), Chunks(reader).starting_at)
+        MemoryWriter.open(path, encoder=None, associators=[stoa]).close()
+    assert entities(path) == [["cup_1", "cup_2"], ["cup_2", "cup_3"], ["cup_3"]] * 5
+    # 15 keyframes are two chunks, each with three things.
+    assert stoa.counts == StoaCounts(chunks=2, unanswered=0, decided=6, refused=0)
+
+
+def test_an_oracle_is_wrong_and_invalid_as_often_as_it_is_told() -> None:
+    known = '- cup_1: "cup", tag "cup 7"\n- cup_2: "cup", tag "cup 9"\n- cat_1: "cat", tag "cat 1"'
+    chunk = '- a: "cup", tag "cup 9"; seen together with b\n- b: "cup", color "red", tag "cup 3"; seen together with a'
+    prompt = load_prompt(PROMPTS, "associate").filled(known=known, chunk=chunk)
+
+    def decided(spoilt: Spoilt) -> list[str]:
+        return [d["global"] for d in json.loads(answered(prompt, spoilt, Random(1)))["objects"]]
+
+    assert decided(Spoilt()) == ["cup_2", "new"]
+    assert decided(Spoilt(invalid=1.0)) == ["a_of_nowhere", "b_of_nowhere"]
+    first, second = decided(Spoilt(wrong=1.0))
+    assert first in {"cup_1", "new"}
+    assert second in {"cup_1", "cup_2"}
