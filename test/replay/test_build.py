@@ -148,6 +148,8 @@ def test_a_bag_is_not_built_twice(tmp_path: Path, recording: Path, capsys: pytes
     capsys.readouterr()
     assert run(bag, db, recording=recording) == 0
     assert f"{len(before)} keyframes were in the memory already and are not repeated" in capsys.readouterr().out
+    run(bag, db, "--map-id", "office", recording=recording)
+    assert "were in the memory already (in map 'unnamed-1') and are not repeated" in capsys.readouterr().out
     assert keyframes(db) == before
 
 

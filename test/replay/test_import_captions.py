@@ -101,6 +101,8 @@ def test_a_file_is_not_imported_twice(tmp_path: Path, capsys: pytest.CaptureFixt
     capsys.readouterr()
     assert run("import", "captions", source, "--memory", db) == 0
     assert capsys.readouterr().out == f"{db}: all 6 frames of {source} are in the memory already; nothing to do\n"
+    run("import", "captions", source, "--memory", db, "--map-id", "office")
+    assert "are in the memory already (in map 'unnamed-1'); nothing to do" in capsys.readouterr().out
     assert fingerprint(tmp_path) == before
 
 

@@ -105,7 +105,7 @@ def _build(
     from vlkng_ros.building.pipeline import MemoryBuilder
     from vlkng_ros.building.recorder import KeyframeRecorder
     from vlkng_ros.cli.bag_events import BagEvents
-    from vlkng_ros.cli.memories import known_keyframes
+    from vlkng_ros.cli.memories import known_keyframes, other_maps
     from vlkng_ros.cli.progress import progress
     from vlkng_ros.perception import PerceptionWorker
 
@@ -153,7 +153,9 @@ def _build(
         f"from {recorded_s:.1f} s of {args.bag} in {time.monotonic() - begin:.1f} s"
     )
     pending = len(writer.pending(limit=sys.maxsize))
-    _report(recorder, builder, source, pending, sum(selector.policy_of(camera).passed for camera in known))
+    place = other_maps((frame for frames in known.values() for frame in frames.values()), config.robot.map_id)
+    passed = sum(selector.policy_of(camera).passed for camera in known)
+    _report(recorder, builder, source, pending, passed, place)
     if builder.stuck:
         print("stopped; what is stored is kept, and the same command goes on from there", file=sys.stderr)
     undescribed = 0 if describe is None else pending + builder.counts["failed"]
@@ -195,9 +197,13 @@ def _require_keyframe(bag: Bag, topics: ChosenTopics, config: BuilderConfig) -> 
     if bad_image is not None:
         raise ImageError(f"{topics.image.name} in {bag.path}: {bad_image}")
     reasons = [source.why_no_pose() or selector.waiting_for, selector.buffer.last_problem, *list(source.problems)[:1]]
+    told: list[str] = []
+    for reason in reasons:
+        if reason and not any(reason in before for before in told):
+            told.append(reason)
     raise BagError(
         f"{bag.path}: no keyframe in this bag, of {selector.counts['frames']} frames on {topics.image.name}: "
-        + "; ".join(reason for reason in reasons if reason)
+        + "; ".join(told)
     )
 
 
@@ -242,11 +248,16 @@ def _in_the_same_map(config: BuilderConfig, known: Iterable[Keyframe]) -> Builde
 
 
 def _report(
-    recorder: KeyframeRecorder[BagMessage], builder: MemoryBuilder, source: BagEvents, pending: int, known: int
+    recorder: KeyframeRecorder[BagMessage],
+    builder: MemoryBuilder,
+    source: BagEvents,
+    pending: int,
+    known: int,
+    place: str,
 ) -> None:
     """Say what is not as one would wish."""
     if known:
-        print(f"{known} keyframes were in the memory already and are not repeated")
+        print(f"{known} keyframes were in the memory already{place} and are not repeated")
     if recorder.counts["sessions"] > 1:
         print(f"time jumps back in it: it became {recorder.counts['sessions']} sessions")
     no_pose = recorder.selector.counts["no_pose"] + recorder.selector.counts["dropped_waiting"]

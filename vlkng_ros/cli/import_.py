@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     from vlkng_ros.bags.caption_file import read_captions
     from vlkng_ros.bags.captions import import_captions
     from vlkng_ros.building.opening import open_writer
-    from vlkng_ros.cli.memories import known_keyframes
+    from vlkng_ros.cli.memories import known_keyframes, other_maps
     from vlkng_ros.cli.progress import progress
     from vlkng_ros.perception.told import Teller
     from vlkng_ros.types import PerceptionState
@@ -59,7 +59,8 @@ def run(args: argparse.Namespace) -> int:
     known = known_keyframes(args.memory, args.camera, {frame.stamp_ns for frame in frames})
     complete = sum(frame.perception is PerceptionState.DONE for frame in known.values())
     if complete == len(frames):
-        print(f"{args.memory}: all {complete} frames of {args.file} are in the memory already; nothing to do")
+        place = other_maps(known.values(), args.map_id)
+        print(f"{args.memory}: all {complete} frames of {args.file} are in the memory already{place}; nothing to do")
         return 0
     with (
         closing(Teller(config.perception)) as teller,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from vlkng_ros.errors import SchemaVersionError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from vlkng_ros.types import Keyframe
 
@@ -25,6 +25,12 @@ def bring_up_to_date(path: Path) -> None:
         MemoryReader.open(path).close()
     except SchemaVersionError:
         MemoryWriter.open(path, encoder=None).close()
+
+
+def other_maps(frames: Iterable[Keyframe], map_id: str) -> str:
+    """`` (in map 'office')`` where frames are in other maps than the one that was named; nothing where none was."""
+    others = sorted({frame.map_id for frame in frames} - {map_id}) if map_id else []
+    return f" (in map {', '.join(map(repr, others))})" if others else ""
 
 
 def known_keyframes(path: Path, camera: str, stamps_ns: Collection[int] | None = None) -> dict[int, Keyframe]:

@@ -53,6 +53,11 @@ def run(args: argparse.Namespace) -> int:
 def _describe_images(args: argparse.Namespace, config: BuilderConfig) -> int:
     from vlkng_ros.perception.perceive import perceive
 
+    for path in args.images:
+        if path.suffix == ".db":
+            raise InvalidInputError(f"perceive: {path} looks like a memory, which is named as --memory FILE")
+        if path.is_dir():
+            raise InvalidInputError(f"perceive: {path} is a folder; name the pictures in it, such as {path}/*.jpg")
     failed = []
     for image in perceive(args.images, config.perception, args.phrase.strip()):
         print(json.dumps(image.to_json(), ensure_ascii=False) if args.json else image.to_text(), flush=True)

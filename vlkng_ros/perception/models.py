@@ -84,7 +84,16 @@ def models_needed(config: PerceptionConfig, text_encoder: str = "none") -> list[
     elif config.backend == "qwen_vl":
         needed.append(weights("perception", config.model or qwen_vl.DEFAULT_MODEL))
     elif config.backend == "vlm_server":
-        needed.append(ModelStatus("perception", f"{config.model} at {config.server_url}", None, 0, "the server's", ""))
+        needed.append(
+            ModelStatus(
+                "perception",
+                f"{config.model or 'perception.model is not set,'} at {config.server_url}",
+                None,
+                0,
+                "the server's",
+                "",
+            )
+        )
     if config.crop_model:
         needed.append(weights("crops", config.crop_model))
     if text_encoder == "auto":

@@ -122,6 +122,8 @@ def test_a_keyframe_that_cannot_be_described_is_said_and_counts(
         (["a.png", "--memory", "m.db"], "name image files, or a memory with --memory"),
         (["--phrase", "cat", "--memory", "m.db"], "--phrase looks through image files"),
         (["nowhere.png", "--backend", "none"], "nowhere.png: cannot be read"),
+        (["m.db", "--backend", "none"], "m.db looks like a memory, which is named as --memory FILE"),
+        ([".", "--backend", "none"], "is a folder; name the pictures in it, such as"),
         (["--memory", "nowhere.db", "--backend", "none"], "nowhere.db"),
         (["a.png", "--backend", "magic"], "perception.backend"),
     ],
