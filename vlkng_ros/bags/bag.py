@@ -60,11 +60,6 @@ class Bag:
             return cls(path, sorted(files, key=lambda file: file.start_ns), problems, resources.pop_all())
 
     @property
-    def message_count(self) -> int:
-        """Messages of all topics, as far as is known without reading them."""
-        return sum(topic.count for topic in self.topics)
-
-    @property
     def start_ns(self) -> int:
         """When the first message was received; 0 for a bag without messages."""
         return min((file.start_ns for file in self._files if _holds_any(file)), default=0)

@@ -168,11 +168,6 @@ class PoseBuffer:
         """Stamp of the newest SLAM pose."""
         return self._poses.newest_ns
 
-    @property
-    def newest_odometry_ns(self) -> int | None:
-        """Stamp of the newest odometry."""
-        return self._odometry.newest_ns
-
     def latest(self) -> FoundPose | None:
         """Where the robot is now, as far as is known."""
         stamps = [stamp for stamp in (self._poses.newest_ns, self._odometry.newest_ns) if stamp is not None]

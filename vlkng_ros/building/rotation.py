@@ -6,8 +6,6 @@ import math
 
 from vlkng_ros.types import Pose, Quaternion, Vec3
 
-IDENTITY: Quaternion = (0.0, 0.0, 0.0, 1.0)
-
 
 def multiply(a: Quaternion, b: Quaternion) -> Quaternion:
     """The rotation ``b`` followed by ``a``."""

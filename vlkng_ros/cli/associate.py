@@ -14,7 +14,7 @@ from vlkng_ros.errors import ConfigError
 from vlkng_ros.moments import counted
 
 if TYPE_CHECKING:
-    from vlkng_ros.memory import MemoryReader
+    from vlkng_ros.memory import MemoryReader, MemoryWriter
     from vlkng_ros.memory.association.base import Associator, EntityRecord, View
     from vlkng_ros.types import Keyframe, Observation
 
@@ -25,7 +25,8 @@ def add_parser(subparsers: arguments.Parsers) -> None:
         "associate",
         help="add a view: entities as another associator tells them apart",
         description="Add a view to a memory: the observations stay, and another associator decides which of them show "
-        "the same thing. A view that is there already is brought up to date. Other views are left as they are.",
+        "the same thing. A view that is there already is brought up to date. Other views are left as they are. Texts "
+        "that were written without this text encoder get their vectors.",
     )
     arguments.add_memory(parser)
     parser.add_argument(
@@ -65,15 +66,17 @@ def run(args: argparse.Namespace) -> int:
         # Opening a memory brings the views of its associators up to date.
         with (
             progress(f"associate by {args.associator}", keyframes, "keyframes") as advance,
-            MemoryWriter.open(args.memory, encoder=encoder, associators=(_Counted(associator, advance),)),
+            MemoryWriter.open(args.memory, encoder=encoder, associators=(_Counted(associator, advance),)) as writer,
         ):
-            pass
+            embedded = _embed(writer, reader.stats().texts)
     with MemoryReader.open(args.memory) as reader:
         stats = reader.stats()
     print(
         f"{args.memory}: view '{associator.view}' {'is up to date' if known else 'was added'}: "
         f"{counted(stats.entities[associator.view], 'entity')} from {counted(stats.observations, 'observation')}"
     )
+    if embedded:
+        print(f"{counted(embedded, 'text')} had no vector by the text encoder, and can be found by meaning now")
     if args.llm and isinstance(associator, StoaAssociator):
         counts = associator.counts
         print(
@@ -82,6 +85,20 @@ def run(args: argparse.Namespace) -> int:
             "decided the rest"
         )
     return 0
+
+
+def _embed(writer: MemoryWriter, texts: int) -> int:
+    """Embed what was written without this text encoder; returns how many texts."""
+    from vlkng_ros.cli.progress import progress
+
+    embedded = writer.embed_missing()
+    if embedded:
+        with progress("embed", texts, "texts") as advance:
+            advance(embedded)
+            while done := writer.embed_missing():
+                advance(done)
+                embedded += done
+    return embedded
 
 
 def _asking(args: argparse.Namespace, reader: MemoryReader, fall_back: Associator) -> Associator:

@@ -75,6 +75,7 @@ def describe(reader: MemoryReader, path: Path, top: int) -> dict[str, Any]:
         "place_count": len(reader.places()),
         "top_labels": dict(labels.most_common(top)),
         "encoder": stats.encoder_id,
+        "texts_without_vector": sum(text.vector is None for text in reader.texts()) if stats.encoder_id else 0,
         "bytes": stats.bytes,
         # Of fewer, what an empty database takes is most of it.
         "bytes_an_observation": round(stats.bytes / stats.observations) if stats.observations >= 1000 else None,
@@ -153,7 +154,7 @@ def _print(report: dict[str, Any]) -> None:
         ("observations", f"{report['observations']}, in {counted(report['texts'], 'text')}{_summarised(report)}"),
         *((f"view {name}", _view(report, name)) for name in report["views"]),
         ("top labels", ", ".join(f"{label} {count}" for label, count in report["top_labels"].items()) or "none"),
-        ("text encoder", report["encoder"] or "none: words are compared as words"),
+        ("text encoder", _encoder(report)),
         ("size", _size(report)),
         ("health", report["health"]),
     ]
@@ -206,6 +207,15 @@ def _sessions(report: dict[str, Any]) -> str:
 def _view(report: dict[str, Any], name: str) -> str:
     kinds = ", ".join(f"{kind} {count}" for kind, count in report["kinds"].get(name, {}).items())
     return counted(report["views"][name], "entity") + (f": {kinds}" if kinds else "")
+
+
+def _encoder(report: dict[str, Any]) -> str:
+    if report["encoder"] is None:
+        return "none: words are compared as words"
+    without = report["texts_without_vector"]
+    if not without:
+        return str(report["encoder"])
+    return f"{report['encoder']}; {counted(without, 'text')} written without it: vlkng associate embeds them"
 
 
 def _size(report: dict[str, Any]) -> str:

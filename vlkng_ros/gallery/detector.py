@@ -26,8 +26,6 @@ from vlkng_ros.gallery.sensors import (
 from vlkng_ros.gallery.truth import Truth
 from vlkng_ros.types import BoxPx, Capture, Detection, EntityKind, Pose
 
-BACKEND = "gallery"
-
 
 @dataclass(frozen=True, slots=True)
 class SimulatedDetection:

@@ -37,11 +37,6 @@ class WriterLock:
         os.pwrite(self._fd, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
         _held.add(self)
 
-    @property
-    def released(self) -> bool:
-        """Whether the lock is no longer held by this object."""
-        return self._fd is None
-
     def release(self) -> None:
         """Let others write. Doing it again does nothing."""
         if self._fd is not None:

@@ -56,7 +56,7 @@ def test_what_was_written_is_read(tmp_path: Path, storage: str, compression: str
             ("/image", "sensor_msgs/msg/Image", 30),
             ("/words", "std_msgs/msg/String", 120),
         ]
-        assert (bag.start_ns, bag.end_ns, bag.message_count, bag.count(["/image"])) == (1000, 2190, 150, 30)
+        assert (bag.start_ns, bag.end_ns, bag.count(["/image"])) == (1000, 2190, 30)
         assert list(bag.messages()) == written
         assert list(bag.messages(["/image"])) == [message for message in written if message.topic == "/image"]
         assert list(bag.messages([])) == []

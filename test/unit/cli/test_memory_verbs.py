@@ -13,6 +13,7 @@ from typing import Any
 
 import networkx
 import pytest
+from captioned_drives import WordEncoder
 from small_memory import FAR, JPEG, NS, START_NS, build
 
 from vlkng_ros.bags.node_link_reader import read_node_link
@@ -213,6 +214,22 @@ def test_a_view_is_added_beside_the_others(db: Path, capsys: pytest.CaptureFixtu
         assert [(entity.entity_id, entity.observation_count) for entity in reader.entities("proximity")] == before
     assert run(*arguments) == 0
     assert "view 'hybrid' is up to date: 3 entities" in capsys.readouterr().out
+
+
+def test_texts_written_without_the_encoder_are_embedded_with_it(
+    db: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with MemoryReader.open(db) as reader:
+        texts = reader.stats().texts
+    with MemoryWriter.open(db, encoder=WordEncoder()):
+        pass
+    run("inspect", "--memory", db)
+    assert f"; {texts} texts written without it: vlkng associate embeds them" in capsys.readouterr().out
+    monkeypatch.setattr("vlkng_ros.memory.open_encoder", lambda name: WordEncoder())
+    assert run("associate", "--memory", db, "--with", "proximity") == 0
+    assert f"{texts} texts had no vector by the text encoder" in capsys.readouterr().out
+    with MemoryReader.open(db) as reader:
+        assert all(text.vector is not None for text in reader.texts())
 
 
 def test_an_associator_that_is_not_known_is_refused(db: Path, capsys: pytest.CaptureFixture[str]) -> None:
