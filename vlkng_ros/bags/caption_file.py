@@ -12,7 +12,9 @@ Such a file is a JSON list, one entry a captioned frame (or a short segment):
 
 from __future__ import annotations
 
+import difflib
 import json
+import logging
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -24,9 +26,11 @@ from vlkng_ros.errors import CaptionFileError, PoseError
 from vlkng_ros.plurals import singular
 from vlkng_ros.types import Detection, Perception, Pose, Quaternion, Vec3
 
+logger = logging.getLogger(__name__)
 MIN_TRAVEL_M = 0.1
 """Shorter moves say nothing about the heading: localisation jitters."""
 
+FIELDS = frozenset({"time", "position", "caption", "theta", "orientation", "labels", "dlabels"})
 _NS_LIMIT = 2**63
 _ABSENT = object()
 _ARTICLE = re.compile(r"^(?:a|an|the)\s+", re.IGNORECASE)
@@ -55,6 +59,7 @@ def read_captions(path: Path, *, frame_id: str = "map") -> list[CaptionedFrame]:
         CaptionFileError: no such file, or not in this layout; the message names the entry and the field.
     """
     entries = _load(path)
+    _warn_of_misspelt(path, entries)
     checked = sorted((_checked(path, i, entry) for i, entry in enumerate(entries)), key=lambda item: item.stamp_ns)
     frames: list[CaptionedFrame] = []
     heading = _Heading()
@@ -160,6 +165,16 @@ def _load(path: Path) -> list[Any]:
     if not entries:
         raise CaptionFileError(f"{path}: an empty list: there is nothing to import")
     return entries
+
+
+def _warn_of_misspelt(path: Path, entries: Sequence[object]) -> None:
+    """What else entries hold is their writer's own, unless it looks like a field of ours that they do not have."""
+    told: set[str] = set()
+    for index, entry in enumerate(entries):
+        for name in entry.keys() - FIELDS - told if isinstance(entry, dict) else ():
+            told.add(name)
+            for meant in difflib.get_close_matches(name.casefold(), sorted(FIELDS - entry.keys()), n=1, cutoff=0.7):
+                logger.warning("%s: entry %d: '%s' is not read; did you mean '%s'?", path, index, name, meant)
 
 
 def _checked(path: Path, index: int, entry: object) -> _Entry:

@@ -36,7 +36,6 @@ LOG_INDEX_BYTES = 32_768
 """What ``-shm`` takes at least."""
 WAL_PAGES = 4_000
 """Pages in the WAL (16 MB) that are moved to the database at the next COMMIT."""
-_UPDATE = "open it once for writing, with builder_node or `vlkng associate`, which brings it up to date"
 logger = logging.getLogger(__name__)
 _DAMAGE = ("malformed", "not a database", "corrupt", "constraint failed", "no such table", "no such column")
 """What SQLite says of damage; rows that contradict an index or a count can only come of it too."""
@@ -285,14 +284,23 @@ def _checked(connection: sqlite3.Connection, path: Path) -> sqlite3.Connection:
     try:
         version = _check_version(connection, path)
         if version < SCHEMA_VERSION:
-            raise SchemaVersionError(f"{path}: schema {version}, and {SCHEMA_VERSION} is read; {_UPDATE}")
+            raise SchemaVersionError(
+                f"{path}: schema {version}, and {SCHEMA_VERSION} is read; {_update(path, connection)}"
+            )
         (places,) = connection.execute("SELECT place_format FROM head").fetchone()
         if places not in ("", PLACE_FORMAT):
-            raise SchemaVersionError(f"{path}: holds places in another version's form; {_UPDATE}")
+            raise SchemaVersionError(f"{path}: holds places in another version's form; {_update(path, connection)}")
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _update(path: Path, connection: sqlite3.Connection) -> str:
+    """What to do about a memory of another version."""
+    (view,) = connection.execute("SELECT name FROM view ORDER BY id LIMIT 1").fetchone() or ("hybrid",)
+    command = f"vlkng associate --memory {path} --with {view}"
+    return f"open it once for writing, with builder_node or `{command}`, which brings it up to date"
 
 
 def _create(path: Path) -> None:

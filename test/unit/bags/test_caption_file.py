@@ -189,3 +189,13 @@ def test_whatever_stands_in_a_field_is_read_or_refused(write: Any, field: str, v
     except CaptionFileError:
         return
     assert len(frames) == 1
+
+
+def test_a_misspelt_field_is_named_once_and_fields_of_others_are_not(
+    write: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write([entry(labls=["cat"], weather="fine"), entry(11.0, labls=["cat"]), entry(12.0, labels=[])])
+    assert len(read_captions(path)) == 3
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{path}: entry 0: 'labls' is not read; did you mean 'labels'?"
+    ]

@@ -256,7 +256,8 @@ def test_a_memory_of_an_earlier_version_is_brought_up_to_date(db: Path, capsys: 
         connection.execute("UPDATE head SET place_format = 'earlier'")
     connection.close()
     assert run("inspect", "--memory", db) == 2
-    assert "open it once for writing, with builder_node or `vlkng associate`" in capsys.readouterr().err
+    command = f"vlkng associate --memory {db} --with proximity"
+    assert f"open it once for writing, with builder_node or `{command}`" in capsys.readouterr().err
     assert run("associate", "--memory", db, "--with", "proximity", "--text-encoder", "none") == 0
     assert run("inspect", "--memory", db) == 0
     assert "3 entities from 4 observations" in capsys.readouterr().out
