@@ -171,7 +171,9 @@ def _warn_of_misspelt(path: Path, entries: Sequence[object]) -> None:
     """What else entries hold is their writer's own, unless it looks like a field of ours that they do not have."""
     told: set[str] = set()
     for index, entry in enumerate(entries):
-        for name in entry.keys() - FIELDS - told if isinstance(entry, dict) else ():
+        if not isinstance(entry, dict):
+            continue
+        for name in entry.keys() - FIELDS - told:
             told.add(name)
             for meant in difflib.get_close_matches(name.casefold(), sorted(FIELDS - entry.keys()), n=1, cutoff=0.7):
                 logger.warning("%s: entry %d: '%s' is not read; did you mean '%s'?", path, index, name, meant)
