@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 import re
 from collections.abc import Iterator
@@ -183,9 +182,7 @@ class Relating:
         """The last frame of the scene that shows an entity."""
         since = int(self.scene.stamps_ns[0])
         for sighting in self.retriever.reader.sightings(self.view, entity.entity_id, since, self.as_of_ns, limit=1):
-            at = np.flatnonzero(self.scene.keyframe_ids == sighting.keyframe_id)
-            if len(at):
-                return int(at[0])
+            return self.scene.frame_of(sighting.keyframe_id, self.retriever.index)
         return None
 
     # ------------------------------------------------------------------------------------------ relations
@@ -326,12 +323,15 @@ def sentences_about(relation: Relation, retriever: Retriever, scene: Scene, fram
 
 def closest(one: Thing, other: Thing) -> tuple[float, Entity, Entity] | None:
     """The two entities of two things that stand closest, with their distance; None where they have no places."""
-    pairs = [
-        (float(np.linalg.norm(np.subtract(a.position.mean_m, b.position.mean_m))), a, b)
-        for a, b in itertools.product(one.located, other.located)
-        if a.entity_id != b.entity_id and same_map(a, b)
-    ]
-    return min(pairs, default=None, key=lambda pair: pair[0])
+    if not one.located or not other.located:
+        return None
+    mine, others = (np.array([e.position.mean_m for e in thing.located]) for thing in (one, other))
+    away = np.linalg.norm(mine[:, None] - others[None], axis=-1)
+    for at in np.argsort(away, axis=None, kind="stable").tolist():
+        a, b = one.located[at // len(others)], other.located[at % len(others)]
+        if a.entity_id != b.entity_id and same_map(a, b):
+            return float(away.flat[at]), a, b
+    return None
 
 
 def _names(phrase: str) -> list[frozenset[str]]:

@@ -75,11 +75,24 @@ def with_neighbours(raw: FrameScores, stamps_ns: NDArray[np.int64], share: float
         stamps_ns: when each frame of the scene was taken, shape ``(frames,)``.
         share: what a neighbour counts.
     """
-    parts = [raw]
-    at_ns = stamps_ns[raw.frames]
-    for step in (1, -1):
-        beside = np.clip(raw.frames + step, 0, len(stamps_ns) - 1)
-        near = np.abs(stamps_ns[beside] - at_ns) <= NEIGHBOUR_GAP_NS
-        linked = np.flatnonzero(near & (beside != raw.frames))  # beyond an end is no neighbour
-        parts.append(FrameScores(beside[linked], share * raw.scores[linked]))
-    return raw if len(stamps_ns) < 2 else FrameScores.sum(parts).weighted(1 / (1 + 2 * share))
+    if len(stamps_ns) < 2 or not len(raw):
+        return raw
+    frames, said = raw.frames, raw.scores
+    at_ns = stamps_ns[frames]
+    # What each gives to the frame before it and to the one after: nothing beyond an end, and nothing over a pause.
+    before, after = (
+        np.where(np.abs(stamps_ns.take(frames + step, mode="clip") - at_ns) <= NEIGHBOUR_GAP_NS, share * said, 0.0)
+        for step in (-1, 1)
+    )
+    apart = np.diff(frames)
+    itself = said.copy()
+    itself[1:] += np.where(apart == 1, after[:-1], 0.0)
+    itself[:-1] += np.where(apart == 1, before[1:], 0.0)
+    after[:-1] += np.where(apart == 2, before[1:], 0.0)
+    # The frames before and after one that are not shown themselves, and are not those after the one before it.
+    new = np.ones((len(frames), 3), dtype=np.bool_)
+    new[1:, 0], new[:-1, 2] = apart > 2, apart > 1
+    new[0, 0], new[-1, 2] = frames[0] > 0, frames[-1] < len(stamps_ns) - 1
+    total = np.stack([before, itself, after], axis=1)
+    new &= total > 0
+    return FrameScores((frames[:, None] + (-1, 0, 1))[new], total[new] / (1 + 2 * share))

@@ -42,7 +42,7 @@ SIGHTING_SHARE = 0.45
 """Frames near a peak with this share of its evidence belong to one sighting."""
 SIGHTING_GAP = 3
 """Frames with less that do not end it."""
-LOOK = 64
+LOOK = 32
 """Frames before and after a peak that may be of its sighting."""
 SIGHTING_M = 18.0
 """And how far from the peak it reaches."""

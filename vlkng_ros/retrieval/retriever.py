@@ -31,6 +31,11 @@ class Scene:
     def __len__(self) -> int:
         return len(self.stamps_ns)
 
+    def frame_of(self, keyframe_id: int, index: TextIndex) -> int | None:
+        """A keyframe's place in it, or None where it is not there."""
+        frame = index.frame_of(keyframe_id)
+        return frame - self.cut.first if frame is not None and self.cut.first <= frame < self.cut.last else None
+
     @cached_property
     def scale(self) -> float:
         """What distances of ``ranking`` are multiplied by."""
