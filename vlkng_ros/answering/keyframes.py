@@ -10,11 +10,12 @@ import numpy as np
 
 from vlkng_ros.answering.draft import Draft
 from vlkng_ros.errors import NotInMemoryError
+from vlkng_ros.memory.rows import SeenBox
 from vlkng_ros.memory.words import terms
 from vlkng_ros.retrieval.concepts import other_wordings
 from vlkng_ros.retrieval.query import Query
 from vlkng_ros.retrieval.retriever import Retriever, Scene
-from vlkng_ros.types import Entity, Observation, RankedKeyframe
+from vlkng_ros.types import Entity, RankedKeyframe
 
 MAX_ENTITIES = 10
 NAMED = 0.5
@@ -41,16 +42,16 @@ def load_ranked(
     loaded = reader.seen_in(ids[:limit])
     if len(loaded) < min(limit, len(ids)):
         loaded = reader.seen_in(ids)[:limit]
-    shown = {keyframe.keyframe_id: _shown(observations, named) for keyframe, observations in loaded}
-    seen = [observation.observation_id for observation in shown.values() if observation is not None]
+    shown = {keyframe.keyframe_id: _shown(boxes, named) for keyframe, boxes in loaded}
+    seen = [box.observation_id for box in shown.values() if box is not None]
     names = reader.entities_of(view, seen) if view else {}
     entities: dict[str, Entity] = {}
     keyframes: list[RankedKeyframe] = []
     said = _evidence(retriever, scene, [frames[keyframe.keyframe_id][0] for keyframe, _ in loaded], named)
     for (keyframe, _), evidence in zip(loaded, said, strict=True):
         score = frames[keyframe.keyframe_id][1]
-        observation = shown[keyframe.keyframe_id]
-        entity_id = names.get(observation.observation_id, "") if observation is not None else ""
+        box = shown[keyframe.keyframe_id]
+        entity_id = names.get(box.observation_id, "") if box is not None else ""
         if entity_id and entity_id not in entities and len(entities) < MAX_ENTITIES:
             try:
                 entities[entity_id] = reader.entity(view, entity_id, as_of_ns)
@@ -60,8 +61,8 @@ def load_ranked(
             RankedKeyframe(
                 keyframe=keyframe,
                 score=min(1.0, score / best),
-                label=observation.detection.label if observation is not None else "",
-                box_px=observation.detection.box_px if observation is not None else None,
+                label=box.label if box is not None else "",
+                box_px=box.box_px if box is not None else None,
                 entity_id=entity_id,
                 evidence=evidence,
             )
@@ -87,22 +88,18 @@ class _Named:
         return share
 
 
-def _shown(observations: list[Observation], named: _Named) -> Observation | None:
-    """The detection that says most of what was looked for; of equals the surest, then the largest."""
-    best: tuple[float, float, float, int] | None = None
-    shown = None
-    for observation in observations:
-        detection = observation.detection
-        text = f"{detection.label} {detection.region_text}"
-        share = named.share(text)
-        if share < NAMED:
-            continue
-        box = detection.box_px
-        area = (box[2] - box[0]) * (box[3] - box[1]) if box is not None else 0.0
-        key = (share, detection.score or 0.0, area, -observation.observation_id)
-        if best is None or key > best:
-            best, shown = key, observation
-    return shown
+def _shown(boxes: list[SeenBox], named: _Named) -> SeenBox | None:
+    """The box that says most of what was looked for; of equals the surest, then the largest, then the first."""
+    shares = [named.share(f"{box.label} {box.region_text}") for box in boxes]
+    most = max(shares, default=0.0)
+    if most < NAMED:
+        return None
+    alike = [box for box, share in zip(boxes, shares, strict=True) if share == most]
+    return max(alike, key=lambda box: (box.score or 0.0, _area(box), -box.observation_id))
+
+
+def _area(box: SeenBox) -> float:
+    return (box.box_px[2] - box.box_px[0]) * (box.box_px[3] - box.box_px[1]) if box.box_px is not None else 0.0
 
 
 def _evidence(retriever: Retriever, scene: Scene, frames: Sequence[int], named: _Named) -> list[tuple[str, ...]]:

@@ -25,6 +25,7 @@ class KeyframeColumns:
 
     def __init__(self, rows: Sequence[KeyframeRow] = ()) -> None:
         self._count = 0
+        self._orders = 0
         self._replace(*_columns_of(rows))
 
     def _replace(self, numbers: NDArray[np.int64], positions: NDArray[np.float32]) -> None:
@@ -35,6 +36,7 @@ class KeyframeColumns:
         self._positions = np.concatenate([positions[order], np.zeros((spare, 3), dtype=np.float32)])
         ids = self._numbers[: self._count, 0]
         self._ids_ascend = bool((np.diff(ids) > 0).all())
+        self._orders += 1
         self._publish()
 
     def _publish(self) -> None:
@@ -42,7 +44,7 @@ class KeyframeColumns:
         columns = (numbers[:, 0], numbers[:, 1], numbers[:, 2])
         for column in (*columns, positions):
             column.flags.writeable = False
-        self.table = KeyframeTable(ids=columns[0], stamps_ns=columns[1], position_m=positions, session=columns[2])
+        self.table = KeyframeTable(columns[0], columns[1], positions, columns[2], self._orders)
 
     def update(self, changed: Sequence[KeyframeRow], gone: Sequence[int]) -> None:
         """Take over changed and new rows and drop those that are gone."""

@@ -16,10 +16,10 @@ from vlkng_ros.types import FloatArray
 
 EXACT = 4096
 """Up to so many vectors every one is compared."""
-SHORTLIST = 2048
+SHORTLIST = 1536
 """Vectors compared exactly when there are more."""
 FIRST_WORDS = 2
-FIRST_SHORTLIST = 16_384
+FIRST_SHORTLIST = 8_192
 """The first pass looks at 128 signs and leaves about so many."""
 EVERY = 8
 """How many that are is told from one vector of so many."""
@@ -36,8 +36,11 @@ class DenseIndex:
         self._count = 0
         self._rows: FloatArray = np.zeros((64, dimensions), dtype=np.float32)
         self._words = -(-dimensions // 64)
-        self._codes: list[NDArray[np.uint64]] = [np.zeros(64, dtype=np.uint64) for _ in range(self._words)]
-        """Word ``w`` of every code, side by side."""
+        first = min(FIRST_WORDS, self._words)
+        self._first: list[NDArray[np.uint64]] = [np.zeros(64, dtype=np.uint64) for _ in range(first)]
+        """Words of codes that the first pass looks at: of all codes side by side."""
+        self._rest: NDArray[np.uint64] = np.zeros((64, self._words - first), dtype=np.uint64)
+        """The others, of each code side by side."""
 
     def __len__(self) -> int:
         return self._count
@@ -48,10 +51,13 @@ class DenseIndex:
         if needed > len(self._rows):
             capacity = max(needed, 2 * len(self._rows))
             self._rows = _grown(self._rows, capacity)
-            self._codes = [_grown(word, capacity) for word in self._codes]
+            self._first = [_grown(word, capacity) for word in self._first]
+            self._rest = _grown(self._rest, capacity)
         self._rows[self._count : needed] = vectors
-        for word, code in zip(self._codes, self._code(np.asarray(vectors, dtype=np.float32)).T, strict=True):
-            word[self._count : needed] = code
+        codes = self._code(np.asarray(vectors, dtype=np.float32))
+        for number, word in enumerate(self._first):
+            word[self._count : needed] = codes[:, number]
+        self._rest[self._count : needed] = codes[:, len(self._first) :]
         self._count = needed
 
     def rows(self, slots: NDArray[np.intp]) -> FloatArray:
@@ -88,8 +94,7 @@ class DenseIndex:
     def _shortlist(self, query: FloatArray, slots: NDArray[np.intp] | None, upto: int) -> NDArray[np.intp]:
         """Those of some slots (None: all) whose codes are nearest, in two passes: a part of the code, then all."""
         code = self._code(query[None, :])[0]
-        first = min(FIRST_WORDS, self._words)
-        apart = self._apart(code, range(first), slots, upto)
+        apart = self._first_apart(code, slots, upto)
         if len(apart) > FIRST_SHORTLIST:
             near = np.flatnonzero(apart <= _border(apart[::EVERY], FIRST_SHORTLIST // EVERY))
             apart, slots = apart[near], near if slots is None else slots[near]
@@ -97,22 +102,20 @@ class DenseIndex:
             slots = np.arange(upto)
         if len(slots) <= SHORTLIST:
             return slots
-        rest = self._apart(code, range(first, self._words), slots, upto)
-        return slots[_nearest(np.add(apart, rest, dtype=np.uint16), SHORTLIST)]
+        for signs in _ones(self._rest.take(slots, axis=0) ^ code[len(self._first) :]).T:
+            apart = np.add(apart, signs, dtype=np.uint16)
+        return slots[_nearest(apart, SHORTLIST)]
 
-    def _apart(
-        self, code: NDArray[np.uint64], words: range, slots: NDArray[np.intp] | None, upto: int
-    ) -> NDArray[np.uint8] | NDArray[np.uint16]:
-        """How many signs of some words of a code differ from those of some slots, or of all up to a limit."""
+    def _first_apart(self, code: NDArray[np.uint64], slots: NDArray[np.intp] | None, upto: int) -> NDArray[np.uint8]:
+        """How many of its first signs differ between a code and those of some slots, or of all up to a limit."""
         count = upto if slots is None else len(slots)
-        # 64 bits a word: of up to three the sum is a byte, which is read and compared the fastest.
-        apart = np.zeros(count, dtype=np.uint8 if len(words) <= 3 else np.uint16)
+        apart = np.zeros(count, dtype=np.uint8)
         # In pieces that stay in the processor's cache.
         for start in range(0, count, _PIECE):
             piece = slice(start, min(start + _PIECE, count))
             at: slice | NDArray[np.intp] = piece if slots is None else slots[piece]
-            for word in words:
-                apart[piece] += _ones(self._codes[word][at] ^ code[word])
+            for word, signs in zip(self._first, code, strict=False):
+                apart[piece] += _ones(word[at] ^ signs)
         return apart
 
     def _code(self, vectors: FloatArray) -> NDArray[np.uint64]:
@@ -140,7 +143,8 @@ def _ones(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
     """Number of bits set in each word."""
     count = getattr(np, "bitwise_count", None)
     if count is None:  # numpy 1
-        return np.asarray(_ONES[words.view(np.uint8).reshape(-1, 8)].sum(axis=1, dtype=np.uint8))
+        signs = _ONES[np.ascontiguousarray(words).view(np.uint8).reshape(*words.shape, 8)]
+        return np.asarray(signs.sum(axis=-1, dtype=np.uint8))
     return np.asarray(count(words), dtype=np.uint8)
 
 

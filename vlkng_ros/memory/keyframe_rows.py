@@ -11,6 +11,7 @@ from vlkng_ros.memory.bearing import CameraView, camera_view
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.fold import KINDS, Absence, Fact
 from vlkng_ros.memory.packing import reads_rows, unpack_attributes, unpack_box, unpack_pose, unpack_vector
+from vlkng_ros.memory.rows import SeenBox
 from vlkng_ros.types import Capture, Detection, Keyframe, Observation, PerceptionState
 
 STATES = (PerceptionState.PENDING, PerceptionState.DONE, PerceptionState.FAILED)
@@ -118,21 +119,23 @@ class KeyframeRows:
             for row in self._connection.execute(query, (first, first + count - 1, int(told)))
         ]
 
-    def seen_in(self, keyframe_ids: Sequence[int]) -> dict[int, list[Observation]]:
+    def boxes_in(self, keyframe_ids: Sequence[int]) -> dict[int, list[SeenBox]]:
         """What was seen in some keyframes, those that nothing was seen in left out: one query for all."""
         marks = ",".join("?" * len(keyframe_ids))
         query = (
-            f"SELECT {_DETECTION}, crop.vector, k.id, k.backend, k.model FROM keyframe k JOIN {_DETECTION_FROM} "
-            f"LEFT JOIN crop ON crop.observation = o.id WHERE k.id IN ({marks}) AND NOT o.told "
+            f"SELECT k.id, o.id, label.text, region.text, o.score, o.box FROM keyframe k JOIN {_DETECTION_FROM} "
+            f"WHERE k.id IN ({marks}) AND NOT o.told "
             "AND o.id BETWEEN k.first_observation AND k.first_observation + k.observations - 1 ORDER BY o.id"
         )
-        found: dict[int, list[Observation]] = {}
-        for row in self._connection.execute(query, [int(number) for number in keyframe_ids]):
-            number, backend, model = row[11:]
-            names = self._catalogs.term(backend), self._catalogs.term(model)
-            observation = Observation(row[0], number, self._detection(row, row[10]), *names)
-            found.setdefault(number, []).append(observation)
+        found: dict[int, list[SeenBox]] = {}
+        for number, *row, box in self._connection.execute(query, [int(number) for number in keyframe_ids]):
+            found.setdefault(number, []).append(self._box(row, box))
         return found
+
+    @reads_rows
+    def _box(self, row: Sequence[Any], box: bytes | None) -> SeenBox:
+        number, label, region, score = row
+        return SeenBox(number, label, region or "", score, unpack_box(box))
 
     @reads_rows
     def _detection(self, row: Sequence[Any], vector: bytes | None) -> Detection:

@@ -30,6 +30,7 @@ from vlkng_ros.memory.rows import (
     MemoryStats,
     Mention,
     MentionTable,
+    SeenBox,
     Span,
     StoredText,
 )
@@ -184,11 +185,11 @@ class MemoryReader(ViewReader):
         with self._reading():
             return self._keyframe_rows.observations(keyframe_id, told)
 
-    def seen_in(self, keyframe_ids: Sequence[int]) -> list[tuple[Keyframe, list[Observation]]]:
+    def seen_in(self, keyframe_ids: Sequence[int]) -> list[tuple[Keyframe, list[SeenBox]]]:
         """Keyframes with what was seen in each, in the order asked for; those that were forgotten are left out."""
         with self._reading():
-            keyframes, observations = self._keyframe_rows.known(keyframe_ids), self._keyframe_rows.seen_in(keyframe_ids)
-        return [(keyframes[number], observations.get(number, [])) for number in keyframe_ids if number in keyframes]
+            keyframes, boxes = self._keyframe_rows.known(keyframe_ids), self._keyframe_rows.boxes_in(keyframe_ids)
+        return [(keyframes[number], boxes.get(number, [])) for number in keyframe_ids if number in keyframes]
 
     def texts(self, after_text_id: int = 0) -> Iterator[StoredText]:
         """Every string that a question can find, in order of first mention, with its vector where it has one."""

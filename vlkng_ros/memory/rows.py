@@ -24,9 +24,21 @@ class KeyframeTable:
     """Base positions, shape ``(n, 3)``."""
     session: NDArray[np.int64]
     """Shape ``(n,)``."""
+    order: int = 0
+    """Tables of one order begin with the same keyframes: each holds those of the ones before it, and then others."""
 
     def __len__(self) -> int:
         return len(self.ids)
+
+
+class SeenBox(NamedTuple):
+    """What an observation is called and where in the image it is."""
+
+    observation_id: int
+    label: str
+    region_text: str
+    score: float | None
+    box_px: BoxPx | None
 
 
 class Edge(NamedTuple):

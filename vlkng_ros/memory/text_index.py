@@ -43,11 +43,13 @@ class MentionRow(NamedTuple):
 
 
 _VECTORS_AT_ONCE = 4096
+FOLLOWS_NS = 10_000_000_000
+"""Keyframes further apart in time than 10 s are no neighbours."""
 MARKED = 16_384
 """Mentions of a window up to which its texts are gone through one by one."""
-COMPARED = 131_072
+COMPARED = 65_536
 """Texts up to which every one is compared by meaning, and beyond which the latest of them are."""
-LABELS_COMPARED = 32_768
+LABELS_COMPARED = 16_384
 """Of older texts those that are little more than a label: things are called what they were always called. What long
 sentences say is found by their words."""
 
@@ -76,8 +78,9 @@ class TextIndex:
 
     def __init__(self, dimensions: int = 0) -> None:
         self.dense = DenseIndex(dimensions) if dimensions else None
-        self.stamps_ns = np.zeros(0, dtype=np.int64)
-        self.keyframe_ids = np.zeros(0, dtype=np.int64)
+        self._stamps_ns = Column(np.int64)
+        self._keyframe_ids = Column(np.int64)
+        self._follows = Column(np.bool_)
         self.texts: list[str] = []
         self._slot_of: dict[int, int] = {}
         self._text_ids = array("q")
@@ -98,6 +101,21 @@ class TextIndex:
         """The stems of all words, function words too."""
         self._denials: tuple[list[NDArray[np.int32]], list[NDArray[np.int32]]] = ([], [])
         """Slots, and the terms that they deny."""
+
+    @property
+    def stamps_ns(self) -> NDArray[np.int64]:
+        """When each keyframe was taken, ascending, shape ``(n,)``."""
+        return self._stamps_ns.view()
+
+    @property
+    def keyframe_ids(self) -> NDArray[np.int64]:
+        """Shape ``(n,)``."""
+        return self._keyframe_ids.view()
+
+    @property
+    def follows(self) -> NDArray[np.bool_]:
+        """Whether each keyframe was taken within ``FOLLOWS_NS`` of the one before, shape ``(n,)``."""
+        return self._follows.view()
 
     @property
     def terms_of(self) -> WordOrder:
@@ -128,8 +146,10 @@ class TextIndex:
         held = (int(self.stamps_ns[-1]), int(self.keyframe_ids[-1])) if base else None
         if held is not None and (int(stamps_ns[0]), int(keyframe_ids[0])) <= held:
             raise ValueError(f"keyframe {keyframe_ids[0]} at {stamps_ns[0]} ns is not later than {held}")
-        self.keyframe_ids = np.concatenate([self.keyframe_ids, keyframe_ids])
-        self.stamps_ns = np.concatenate([self.stamps_ns, stamps_ns])
+        before_ns = np.concatenate([self.stamps_ns[-1:] if base else stamps_ns[:1] - 2 * FOLLOWS_NS, stamps_ns[:-1]])
+        self._follows.extend(stamps_ns - before_ns <= FOLLOWS_NS)
+        self._keyframe_ids.extend(keyframe_ids)
+        self._stamps_ns.extend(stamps_ns)
         self._frame_of.update(zip(keyframe_ids.tolist(), range(base, len(self.keyframe_ids)), strict=True))
 
     def add_mentions(self, mentions: Iterable[MentionRow], texts: Mapping[int, tuple[str, FloatArray | None]]) -> None:

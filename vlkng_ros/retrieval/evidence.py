@@ -26,8 +26,6 @@ ALIKE = 0.6
 SHARES = NEXT_TEXT ** np.arange(TEXTS_A_FRAME)
 _RANK = 0xFFFFFFFF
 NEIGHBOUR = 0.5
-NEIGHBOUR_GAP_NS = 10_000_000_000
-"""Frames further apart than 10 s are no neighbours."""
 
 
 @dataclass(frozen=True)
@@ -63,27 +61,23 @@ def frame_evidence(index: TextIndex, cut: Cut, fit: Fit) -> FrameEvidence:
     said = np.bincount(frame_of[spoken], scores[spoken] * SHARES[place[spoken]], minlength=len(starts))
     shown = frames[starts].astype(np.intp)
     raw = FrameScores(shown, np.asarray(said, dtype=np.float64))
-    total = with_neighbours(raw, index.stamps_ns[cut.first : cut.last])
+    total = with_neighbours(raw, index.follows[cut.first : cut.last])
     return FrameEvidence(raw, total, FrameScores(shown, alike.astype(np.float64)))
 
 
-def with_neighbours(raw: FrameScores, stamps_ns: NDArray[np.int64], share: float = NEIGHBOUR) -> FrameScores:
+def with_neighbours(raw: FrameScores, follows: NDArray[np.bool_], share: float = NEIGHBOUR) -> FrameScores:
     """A frame's evidence with a share of that of the frames before and after it; same scale as ``raw``.
 
     Args:
         raw: what each frame says.
-        stamps_ns: when each frame of the scene was taken, shape ``(frames,)``.
+        follows: whether each frame of the scene was taken soon after the one before, shape ``(frames,)``.
         share: what a neighbour counts.
     """
-    if len(stamps_ns) < 2 or not len(raw):
+    if len(follows) < 2 or not len(raw):
         return raw
     frames, said = raw.frames, raw.scores
-    at_ns = stamps_ns[frames]
-    # What each gives to the frame before it and to the one after: nothing beyond an end, and nothing over a pause.
-    before, after = (
-        np.where(np.abs(stamps_ns.take(frames + step, mode="clip") - at_ns) <= NEIGHBOUR_GAP_NS, share * said, 0.0)
-        for step in (-1, 1)
-    )
+    # What each gives to the frame before it and to the one after: nothing over a pause.
+    before, after = (np.where(follows.take(frames + step, mode="clip"), share * said, 0.0) for step in (0, 1))
     apart = np.diff(frames)
     itself = said.copy()
     itself[1:] += np.where(apart == 1, after[:-1], 0.0)
@@ -92,7 +86,7 @@ def with_neighbours(raw: FrameScores, stamps_ns: NDArray[np.int64], share: float
     # The frames before and after one that are not shown themselves, and are not those after the one before it.
     new = np.ones((len(frames), 3), dtype=np.bool_)
     new[1:, 0], new[:-1, 2] = apart > 2, apart > 1
-    new[0, 0], new[-1, 2] = frames[0] > 0, frames[-1] < len(stamps_ns) - 1
+    new[0, 0], new[-1, 2] = frames[0] > 0, frames[-1] < len(follows) - 1
     total = np.stack([before, itself, after], axis=1)
     new &= total > 0
     return FrameScores((frames[:, None] + (-1, 0, 1))[new], total[new] / (1 + 2 * share))

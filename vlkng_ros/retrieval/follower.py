@@ -42,6 +42,8 @@ class IndexFollower:
         """Texts stored and not indexed yet: their first mention may be committed later."""
         self._last_text = 0
         self.rebuilds = 0
+        self._order = -1
+        """That of the table whose first keyframes are known to be the index's."""
         self._kept_mentions = 0
         self.index = self._restored() or self._rebuilt()
 
@@ -63,8 +65,10 @@ class IndexFollower:
         """Whether changed keyframes, and what was said of them, could be appended."""
         table = self._reader.frames()
         held = len(self.index.keyframe_ids)
-        if len(table) < held or not np.array_equal(table.ids[:held], self.index.keyframe_ids):
-            return False
+        if table.order != self._order:
+            if len(table) < held or not np.array_equal(table.ids[:held], self.index.keyframe_ids):
+                return False
+            self._order = table.order
         self.index.add_frames(table.ids[held:].copy(), table.stamps_ns[held:].copy())
         return self._take_mentions(keyframe_ids)
 
@@ -132,6 +136,7 @@ class IndexFollower:
     def _rebuilt(self) -> TextIndex:
         self.rebuilds += 1
         table = self._reader.frames()
+        self._order = table.order
         index = self.index = TextIndex(self._dimensions)
         index.add_frames(table.ids.copy(), table.stamps_ns.copy())
         self._texts, self._last_text = {}, 0

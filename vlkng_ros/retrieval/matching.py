@@ -28,7 +28,7 @@ ALIKE_WORDS = 2
 cart or not: they support no more than the share of words that the memory ever heard."""
 OTHER_COLOR = 0.5
 """What is left of that where the color that was asked for is not said: vectors hardly tell red from blue."""
-MAX_TEXTS = 1024
+MAX_TEXTS = 512
 MAX_ENCODED = 6
 """Wordings compared by meaning; encoding them is most of a question's time."""
 DENIED_FACTOR = 0.3

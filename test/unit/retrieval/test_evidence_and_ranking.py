@@ -40,7 +40,8 @@ def test_a_frame_counts_its_best_text_and_a_share_of_the_next() -> None:
 
 def test_neighbours_add_half_of_their_evidence() -> None:
     raw = FrameScores(np.array([1, 2]), np.array([1.0, 1.0]))
-    near, apart = with_neighbours(raw, seconds(0, 2, 4, 6)), with_neighbours(raw, seconds(0, 2, 30, 32))
+    near = with_neighbours(raw, np.array([False, True, True, True]))
+    apart = with_neighbours(raw, np.array([False, True, False, True]))
     assert near.frames.tolist() == apart.frames.tolist() == [0, 1, 2, 3]
     np.testing.assert_allclose(near.scores, [0.25, 0.75, 0.75, 0.25])
     np.testing.assert_allclose(apart.scores, [0.25, 0.5, 0.5, 0.25])
