@@ -12,7 +12,7 @@ from vlkng_ros.retrieval.presets import NAMES, PAPERS, finder_for, vgent, view_f
 from vlkng_ros.retrieval.retriever import Found
 from vlkng_ros.types import Question
 
-Find = Callable[[str, str], Found]
+Find = Callable[..., Found]
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def find(tmp_path: Path) -> Iterator[Callable[..., Find]]:
         readers.append(reader)
         retriever = Retriever(reader, encoder)
 
-        def find_(preset: str, question: str) -> Found:
-            return finder_for(retriever, preset).find(parse(question), retriever.scene(None, None), None)
+        def find_(preset: str, question: str, as_of_ns: int | None = None) -> Found:
+            return finder_for(retriever, preset).find(parse(question), retriever.scene(None, as_of_ns), None)
 
         return find_
 
@@ -106,10 +106,13 @@ def test_egograph_takes_the_top_texts_of_both_kinds(find: Callable[..., Find]) -
 def test_every_preset_finds_the_sofa_and_only_the_past(
     find: Callable[..., Find], preset: str, encoder: WordEncoder | None
 ) -> None:
-    whole = find(round_trip(), encoder)(preset, "Where is the red sofa?")
+    over_all = find(round_trip(), encoder)
+    whole = over_all(preset, "Where is the red sofa?")
     assert whole.peaks.frames[0] == 25
-    before = find(round_trip()[:20], encoder)(preset, "Where is the red sofa?")
-    assert all(frame < 20 for frame in before.peaks.frames)
+    before = over_all(preset, "Where is the red sofa?", 38 * SECOND)
+    ended = find(round_trip()[:20], encoder)(preset, "Where is the red sofa?")
+    assert max(before.peaks.frames, default=0) < 20
+    assert (ranked(before), before.support) == (ranked(ended), pytest.approx(ended.support))
     assert before.support < whole.support
 
 
