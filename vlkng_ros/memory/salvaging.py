@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from vlkng_ros.errors import InvalidInputError, MemoryDamagedError, MemoryNotFoundError, NotAMemoryError, VlkngError
 from vlkng_ros.memory.catalogs import Catalogs
-from vlkng_ros.memory.database import wal_of
+from vlkng_ros.memory.database import located, wal_of
 from vlkng_ros.memory.images import ImageFolder
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.page_scan import page_size
@@ -278,6 +278,7 @@ class _Damaged:
 @contextmanager
 def _found_in(source: Path) -> Iterator[_Damaged]:
     """Opens a copy, filled up with zeros where its end is missing: SQLite opens none shorter than it says."""
+    source = located(source)
     try:
         with open(source, "rb") as file:
             header = file.read(100)

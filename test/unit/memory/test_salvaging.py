@@ -51,8 +51,9 @@ def brought_over(source: Path, target: Path) -> Salvaged:
 
 
 def test_of_a_whole_memory_everything_is_brought_over(written, path):
-    new = path.with_name("new.db")
-    assert brought_over(written, new) == Salvaged(COUNT, COUNT, 2 * COUNT, COUNT, 0, 0, 0)
+    new, link = path.with_name("new.db"), path.with_name("link.db")
+    link.symlink_to(written)
+    assert brought_over(link, new) == Salvaged(COUNT, COUNT, 2 * COUNT, COUNT, 0, 0, 0)
     with MemoryReader.open(written) as before, MemoryReader.open(new) as after:
         assert after.frames().position_m.tolist() == before.frames().position_m.tolist()
         for number in (1, 77, COUNT):
