@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.bases import Base, BaseRows
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.fold import CHECKPOINT_EVERY, KINDS, Fact, Folded, Reach
@@ -72,6 +73,12 @@ class KnownEntity:
     def place(self) -> PositionState:
         """What ``position`` comes from."""
         return self.folded.place
+
+    @cached_property
+    def track_m(self) -> Vec3 | None:
+        """Where its track is, were it a place already; None where there is no track."""
+        track = self.folded.place.track
+        return None if track is None else tracking.place(track)
 
     @property
     def presence(self) -> Presence:
@@ -264,17 +271,19 @@ class EntityWriter:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def insert(self, view_number: int, type_number: int, number: int, known: KnownEntity) -> None:
-        """A new entity."""
-        values = (known.key, view_number, type_number, number, *self._values(known))
-        self._connection.execute(f"INSERT INTO entity VALUES ({','.join('?' * 18)})", values)
+    def insert(self, view_number: int, new: Iterable[tuple[int, int, KnownEntity]]) -> None:
+        """New entities, each after the numbers of its type and of its name."""
+        self._connection.executemany(
+            f"INSERT INTO entity VALUES ({','.join('?' * 18)})",
+            [(known.key, view_number, *name, *self._values(known)) for *name, known in new],
+        )
 
-    def update(self, known: KnownEntity) -> None:
-        """A changed one."""
-        self._connection.execute(
+    def update(self, changed: Iterable[KnownEntity]) -> None:
+        """Changed ones."""
+        self._connection.executemany(
             "UPDATE entity SET kind=?, map=?, first_seen=?, last_seen=?, x=?, y=?, z=?, from_x=?, from_y=?, from_z=?, "
             "reach=?, folded=?, place=?, revision=? WHERE id=?",
-            (*self._values(known), known.key),
+            [(*self._values(known), known.key) for known in changed],
         )
 
     def add_checkpoints(self, checkpoints: Iterable[Checkpoint]) -> None:

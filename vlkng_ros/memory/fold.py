@@ -20,7 +20,7 @@ from vlkng_ros.memory.bearing import CameraView
 from vlkng_ros.memory.packing import reads_rows
 from vlkng_ros.memory.position import PositionState
 from vlkng_ros.memory.visibility import Presence, state_of
-from vlkng_ros.types import Detection, EntityKind, EntityState, Keyframe, PositionSource, Vec3
+from vlkng_ros.types import Detection, EntityKind, EntityState, Keyframe, Vec3
 
 KINDS = tuple(EntityKind)
 PLACE_FORMAT = f"{position.FORMAT} {visibility.FORMAT} reach 2"
@@ -29,6 +29,7 @@ CHECKPOINT_EVERY = 32
 """Observations of an entity between two stored states of it."""
 _REACH = struct.Struct("<6d")
 _LENGTH = struct.Struct("<H")
+_quoted = json.encoder.encode_basestring
 _dumps = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
 
 
@@ -197,9 +198,8 @@ class Folded:
     @property
     def position_m(self) -> Vec3:
         """The mean of its position estimate."""
-        if self.place.track is None or self.place.source is PositionSource.ROBOT:
-            return self.seen_from_m
-        return tracking.place(self.place.track)
+        track = self.place.track
+        return self.seen_from_m if track is None or not position.is_place(track) else tracking.place(track)
 
     @property
     def state(self) -> EntityState:
@@ -218,7 +218,8 @@ class Folded:
             f"{self.last_event_ns}"
         )
         attributes = f",{_dumps(self.attributes)}" if self.attributes else ""
-        return f"[{numbers},{_dumps(self.labels)}{attributes}]"
+        labels = ",".join([f"{_quoted(label)}:{count}" for label, count in self.labels.items()])
+        return f"[{numbers},{{{labels}}}{attributes}]"
 
     def to_bytes(self) -> bytes:
         """Place and presence."""

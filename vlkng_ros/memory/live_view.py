@@ -11,7 +11,7 @@ import numpy as np
 from vlkng_ros.memory.bearing import camera_view
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.entities import EntityRows, KnownEntity
-from vlkng_ros.memory.fold import stored_label
+from vlkng_ros.memory.fold import Folded, Reach, stored_label
 from vlkng_ros.memory.keyframe_rows import KEYFRAME, KeyframeRows
 from vlkng_ros.memory.labels import normal_form
 from vlkng_ros.memory.looks import Looks
@@ -165,6 +165,10 @@ class LiveView:
             self._remember(loaded)
             return loaded
         return found
+
+    def known(self, key: int, name: str, folded: Folded, reach: Reach, revision: int) -> KnownEntity:
+        """A fold's result with its name, as an entity of this view."""
+        return self._rows.known(key, name, self.name, folded, reach, revision)
 
     def look_with(self, visual_encoder: int) -> None:
         """From now on appearances are those by this encoder (its term); those by another one are not known."""

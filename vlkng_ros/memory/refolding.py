@@ -51,7 +51,7 @@ class Refolder:
         if not folded.observation_count:
             return False
         self._writer.add_checkpoints(checkpoints)
-        self._writer.update(self._rows.known(key, "", "", folded, reach, self._revision))
+        self._writer.update([self._rows.known(key, "", "", folded, reach, self._revision)])
         return True
 
     def reweigh(self, keys: Iterable[int]) -> None:

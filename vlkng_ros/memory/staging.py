@@ -5,16 +5,15 @@ from __future__ import annotations
 import hashlib
 import logging
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.association.base import EntityRecord
 from vlkng_ros.memory.bearing import CameraView
 from vlkng_ros.memory.catalogs import Catalogs
-from vlkng_ros.memory.entities import Checkpoint, EntityRows, EntityWriter, KnownEntity, checkpoint_of
+from vlkng_ros.memory.entities import Checkpoint, EntityWriter, KnownEntity, checkpoint_of
 from vlkng_ros.memory.fold import NOWHERE, Absence, Fact, Folded, grown
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.labels import type_slug
@@ -22,7 +21,7 @@ from vlkng_ros.memory.live_view import LiveView, unit
 from vlkng_ros.memory.scene import Scene
 from vlkng_ros.memory.texts import TextStore
 from vlkng_ros.memory.visibility import MAX_RANGE_M, expected
-from vlkng_ros.types import FloatArray, Observation, Vec3
+from vlkng_ros.types import FloatArray, Observation
 
 logger = logging.getLogger(__name__)
 
@@ -59,13 +58,15 @@ class Stager:
         self._texts = texts
         self._view = view
         self._revision = revision
-        self._rows = EntityRows(connection, catalogs, keyframes)
         self._writer = EntityWriter(connection)
         self._staged = Staged()
+        self._new: list[tuple[int, int, KnownEntity]] = []
+        self._labels: list[tuple[int, int, int]] = []
 
     def stage(self, scene: Scene, decided: Sequence[EntityRecord | None], last_key: int) -> Staged:
         """Write what was decided; new entities get the keys after ``last_key``."""
         taken: set[int] = set()
+        changed: list[KnownEntity] = []
         checkpoints: list[Checkpoint] = []
         for observation, decision in zip(scene.observations, decided, strict=True):
             before = self._checked(decision, taken)
@@ -75,6 +76,7 @@ class Stager:
                 after = self._create(last_key, fact)
             else:
                 after = self._refresh(before, fact)
+                changed.append(after)
             after.appearance = self._add_appearance(after.key, scene.visual_encoder, observation, before)
             taken.add(after.key)
             self._staged.seen.append(after)
@@ -83,19 +85,25 @@ class Stager:
             checkpoint = checkpoint_of(after.key, after.folded)
             if checkpoint is not None:
                 checkpoints.append(checkpoint)
-        self._connection.executemany(
-            "INSERT INTO assignment (view, observation, entity) VALUES (?, ?, ?)",
-            [
-                (self._view.number, observation.observation_id, entity.key)
-                for observation, entity in zip(scene.observations, self._staged.seen, strict=True)
-            ],
-        )
-        self._writer.add_checkpoints(checkpoints)
         if scene.whole:
             self._miss(scene, taken)
-        store = "INSERT INTO entity_counter VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET used = excluded.used"
-        used = self._staged.used.items()
-        self._connection.executemany(store, [(self._view.number, hash_, number) for hash_, number in used])
+        view, insert = self._view.number, self._connection.executemany
+        self._writer.insert(view, self._new)
+        self._writer.update([*changed, *self._staged.missed])
+        self._writer.add_checkpoints(checkpoints)
+        seen = zip(scene.observations, self._staged.seen, strict=True)
+        insert(
+            "INSERT INTO assignment (view, observation, entity) VALUES (?, ?, ?)",
+            [(view, observation.observation_id, entity.key) for observation, entity in seen],
+        )
+        keyframe_id, first = scene.keyframe.keyframe_id, scene.first_observation
+        missed = [(entity.key, scene.described, keyframe_id, first) for entity in self._staged.missed]
+        insert("INSERT INTO absence VALUES (?, ?, ?, ?)", missed)
+        insert("INSERT OR IGNORE INTO entity_label VALUES (?, ?, ?)", self._labels)
+        insert(
+            "INSERT INTO entity_counter VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET used = excluded.used",
+            [(view, hash_, number) for hash_, number in self._staged.used.items()],
+        )
         update = "UPDATE view SET associated = ? WHERE id = ?"
         self._connection.execute(update, (scene.described, self._view.number))
         return self._staged
@@ -118,21 +126,15 @@ class Stager:
         slug = type_slug(fact.detection.label)
         number = self._next_number(slug)
         reach = grown(NOWHERE, 0, folded)
-        made = self._rows.known(key, f"{slug}_{number}", self._view.name, folded, reach, self._revision)
-        self._writer.insert(self._view.number, self._catalogs.new_slug_number(slug), number, made)
+        made = self._view.known(key, f"{slug}_{number}", folded, reach, self._revision)
+        self._new.append((self._catalogs.new_slug_number(slug), number, made))
         return made
 
     def _refresh(self, before: KnownEntity, fact: Fact) -> KnownEntity:
         folded = before.folded.copy()
         folded.add(fact)
-        after = self._known(before, folded)
-        after.reach = grown(before.reach, before.folded.map, folded)
-        self._writer.update(after)
-        return after
-
-    def _known(self, before: KnownEntity, folded: Folded) -> KnownEntity:
-        name, view = before.entity_id, self._view.name
-        return self._rows.known(before.key, name, view, folded, before.reach, self._revision)
+        reach = grown(before.reach, before.folded.map, folded)
+        return self._view.known(before.key, before.entity_id, folded, reach, self._revision)
 
     def _miss(self, scene: Scene, taken: set[int]) -> None:
         """Note what this keyframe should have shown and did not."""
@@ -142,26 +144,17 @@ class Stager:
             return
         boxes = [o.detection.box_px for o in scene.observations if o.detection.box_px is not None]
         absence = Absence(scene.first_observation, keyframe, camera)
-        for before in self._view.standing_near(camera.centre_m, MAX_RANGE_M, keyframe.map_id):
-            track = before.place.track
-            if before.key in taken or track is None:
-                continue
-            # Most of what is near is not in the image at all, and that is cheap to tell.
-            if not _in_image(camera, tracking.place(track)):
-                continue
+        near = self._view.standing_near(camera.centre_m, MAX_RANGE_M, keyframe.map_id)
+        # Most of what is near is not in the image at all, and that is cheap to tell.
+        for before in _in_image(camera, [known for known in near if known.key not in taken]):
             if not expected(before.presence, before.place, camera, boxes):
                 continue
             folded = before.folded.copy()
             folded.miss(absence)
             if folded.presence is before.folded.presence:
                 continue
-            after = self._known(before, folded)
+            after = self._view.known(before.key, before.entity_id, folded, before.reach, self._revision)
             after.appearance = before.appearance
-            self._writer.update(after)
-            self._connection.execute(
-                "INSERT INTO absence VALUES (?, ?, ?, ?)",
-                (before.key, scene.described, keyframe.keyframe_id, scene.first_observation),
-            )
             self._staged.missed.append(after)
 
     def _next_number(self, slug: str) -> int:
@@ -176,8 +169,7 @@ class Stager:
     def _add_label(self, entity: KnownEntity, label: str) -> None:
         number = self._texts.number(label)
         if number is not None:
-            insert = "INSERT OR IGNORE INTO entity_label VALUES (?, ?, ?)"
-            self._connection.execute(insert, (self._view.number, number, entity.key))
+            self._labels.append((self._view.number, number, entity.key))
             self._staged.labels[number] = label
 
     def _add_appearance(
@@ -197,12 +189,19 @@ class Stager:
         return unit(total)
 
 
-def _in_image(camera: CameraView, at: Vec3) -> bool:
-    c, r, d, f, k = camera.centre_m, camera.right, camera.down, camera.forward, camera.intrinsics
-    x, y, z = at[0] - c[0], at[1] - c[1], at[2] - c[2]
-    ahead = f[0] * x + f[1] * y + f[2] * z
-    if ahead <= 0:
-        return False
-    u = k.cx + k.fx * (r[0] * x + r[1] * y + r[2] * z) / ahead
-    v = k.cy + k.fy * (d[0] * x + d[1] * y + d[2] * z) / ahead
-    return 0 <= u <= k.width_px and 0 <= v <= k.height_px
+def _in_image(camera: CameraView, entities: Iterable[KnownEntity]) -> Iterator[KnownEntity]:
+    """Those whose track lies in front of a camera and inside its image."""
+    (cx, cy, cz), k = camera.centre_m, camera.intrinsics
+    (r0, r1, r2), (d0, d1, d2), (f0, f1, f2) = camera.right, camera.down, camera.forward
+    for entity in entities:
+        at = entity.track_m
+        if at is None:
+            continue
+        x, y, z = at[0] - cx, at[1] - cy, at[2] - cz
+        ahead = f0 * x + f1 * y + f2 * z
+        if ahead <= 0:
+            continue
+        u = k.cx + k.fx * (r0 * x + r1 * y + r2 * z) / ahead
+        v = k.cy + k.fy * (d0 * x + d1 * y + d2 * z) / ahead
+        if 0 <= u <= k.width_px and 0 <= v <= k.height_px:
+            yield entity

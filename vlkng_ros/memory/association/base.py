@@ -54,6 +54,11 @@ class EntityRecord(Protocol):
         ...
 
     @property
+    def track_m(self) -> Vec3 | None:
+        """Where the track of ``place`` is, were it known well enough to be a position; None where there is none."""
+        ...
+
+    @property
     def presence(self) -> Presence:
         """From where it was seen, and how often it was missed since."""
         ...
