@@ -15,7 +15,7 @@ from vlkng_ros.memory.fold import Folded, Reach, stored_label
 from vlkng_ros.memory.keyframe_rows import KEYFRAME, KeyframeRows
 from vlkng_ros.memory.labels import normal_form
 from vlkng_ros.memory.looks import Looks
-from vlkng_ros.memory.spatial_index import SEEN_FROM, STANDING, SpatialGrid
+from vlkng_ros.memory.spatial_index import STANDING, NamedGrid
 from vlkng_ros.memory.texts import Vocabulary
 from vlkng_ros.types import FloatArray, Keyframe, Vec3
 
@@ -61,7 +61,7 @@ class LiveView:
         self._vocabulary = vocabulary
         self._rows = EntityRows(connection, catalogs, keyframes)
         self._records: dict[int, KnownEntity] = {}
-        self._grids: dict[str, SpatialGrid] = {}
+        self._grids: dict[str, NamedGrid] = {}
         self._map_of: dict[int, str] = {}
         self._used: dict[int, int] = {}
         self._labels: dict[int, str] = {}
@@ -117,8 +117,7 @@ class LiveView:
         grid = self._grids.get(map_id)
         if grid is None:
             return []
-        likeness = self.similarities(label)
-        return self._records_of(grid.near(position_m, radius_m, likeness=likeness, least=cosine))
+        return self._records_of(grid.alike_near(self.similarities(label), cosine, position_m, radius_m))
 
     def standing_near(self, position_m: Vec3, radius_m: float, map_id: str) -> list[KnownEntity]:
         """Entities whose own position lies within ``radius_m``, in order of creation."""
@@ -238,9 +237,8 @@ class LiveView:
         self._map_of[key] = map_id
         grid = self._grids.get(map_id)
         if grid is None:
-            grid = self._grids[map_id] = SpatialGrid()
-        grid.place(key, STANDING, position_m, label)
-        grid.place(key, SEEN_FROM, seen_from_m, label)
+            grid = self._grids[map_id] = NamedGrid()
+        grid.place(key, label, position_m, seen_from_m)
 
 
 def unit(vector: FloatArray) -> FloatArray:

@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from vlkng_ros.types import Vec3
 
-CELL_M = 4.0
+CELL_M, NAMED_CELL_M = 4.0, 16.0
 ROUNDING_M = 1e-6
 """How much further than a radius cells are looked at: a distance is rounded, and so is the edge of a cell."""
 STANDING, SEEN_FROM = 0, 1
 """The two places that a key may have: where it is, and where it was last seen from."""
-_Cells = dict[tuple[int, int], dict[int, tuple[float, float, float, str]]]
-"""By column and row, by key: the place and the name."""
+_Cells = dict[tuple[int, int], dict[int, Vec3]]
+"""Places by column and row, and by key."""
 
 
 class SpatialGrid:
-    """Places of keys, at most two each, and what they are called."""
+    """Places of keys, at most two each."""
 
     def __init__(self, cell_m: float = CELL_M) -> None:
         self._cell_m = cell_m
@@ -27,12 +27,14 @@ class SpatialGrid:
     def __len__(self) -> int:
         return len(self._places[STANDING]) + len(self._places[SEEN_FROM])
 
-    def place(self, key: int, slot: int, position_m: Vec3, name: str = "") -> None:
-        """Put a key somewhere, or move it there, under a name."""
+    def place(self, key: int, slot: int, position_m: Vec3) -> None:
+        """Put a key somewhere, or move it there."""
         places, cells = self._places[slot], self._cells[slot]
-        cell = self._cell(position_m)
         known = places.get(key)
-        if known is not None and known != position_m:
+        if known == position_m:
+            return
+        cell = self._cell(position_m)
+        if known is not None:
             old = self._cell(known)
             if old != cell:
                 self._drop(cells, old, key)
@@ -40,7 +42,7 @@ class SpatialGrid:
         members = cells.get(cell)
         if members is None:
             members = cells[cell] = {}
-        members[key] = (*position_m, name)
+        members[key] = position_m
 
     def remove(self, key: int) -> None:
         """Take a key out; unknown keys are no error."""
@@ -49,38 +51,20 @@ class SpatialGrid:
             if known is not None:
                 self._drop(cells, self._cell(known), key)
 
-    def near(
-        self,
-        position_m: Vec3,
-        radius_m: float,
-        slots: Sequence[int] = (STANDING, SEEN_FROM),
-        likeness: Mapping[str, float] | None = None,
-        least: float = 0.0,
-    ) -> list[int]:
-        """Keys with a place within ``radius_m``, ascending, once each.
-
-        Args:
-            position_m: where to look.
-            radius_m: how far around it.
-            slots: which of the two places count.
-            likeness: by name; None where that does not count.
-            least: only keys whose name's likeness is above this.
-        """
+    def near(self, position_m: Vec3, radius_m: float, slots: Sequence[int] = (STANDING, SEEN_FROM)) -> list[int]:
+        """Keys with a place (one of ``slots``) within ``radius_m``, ascending, once each."""
         x, y, z = position_m
         limit = radius_m * radius_m
         found: set[int] = set()
         for slot in slots:
             for members in self._cells_around(self._cells[slot], x, y, radius_m + ROUNDING_M):
-                for key, (px, py, pz, name) in members.items():
-                    if likeness is None or likeness[name] > least:
-                        px, py, pz = px - x, py - y, pz - z
-                        if px * px + py * py + pz * pz <= limit:
-                            found.add(key)
+                for key, (px, py, pz) in members.items():
+                    px, py, pz = px - x, py - y, pz - z
+                    if px * px + py * py + pz * pz <= limit:
+                        found.add(key)
         return sorted(found)
 
-    def _cells_around(
-        self, cells: _Cells, x: float, y: float, reach_m: float
-    ) -> Iterator[dict[int, tuple[float, float, float, str]]]:
+    def _cells_around(self, cells: _Cells, x: float, y: float, reach_m: float) -> Iterator[dict[int, Vec3]]:
         size = self._cell_m
         low_x, low_y = self._cell((x - reach_m, y - reach_m, 0.0))
         high_x, high_y = self._cell((x + reach_m, y + reach_m, 0.0))
@@ -104,3 +88,40 @@ class SpatialGrid:
 
     def _cell(self, position_m: Vec3) -> tuple[int, int]:
         return (math.floor(position_m[0] / self._cell_m), math.floor(position_m[1] / self._cell_m))
+
+
+class NamedGrid:
+    """Places of keys, at most two each, with what they are called: also to be found by name, far around."""
+
+    def __init__(self) -> None:
+        self._all = SpatialGrid()
+        self._named: dict[str, SpatialGrid] = {}
+        self._names: dict[int, str] = {}
+
+    def place(self, key: int, name: str, standing_m: Vec3, seen_from_m: Vec3) -> None:
+        """Put a key somewhere, or move it there, under this name."""
+        known = self._names.get(key)
+        if known != name:
+            if known is not None:
+                self._named[known].remove(key)
+            self._names[key] = name
+        named = self._named.get(name)
+        if named is None:
+            named = self._named[name] = SpatialGrid(NAMED_CELL_M)
+        for grid in (self._all, named):
+            grid.place(key, STANDING, standing_m)
+            grid.place(key, SEEN_FROM, seen_from_m)
+
+    def remove(self, key: int) -> None:
+        """Take a key out."""
+        self._all.remove(key)
+        self._named[self._names.pop(key)].remove(key)
+
+    def near(self, position_m: Vec3, radius_m: float, slots: Sequence[int] = (STANDING, SEEN_FROM)) -> list[int]:
+        """See ``SpatialGrid``."""
+        return self._all.near(position_m, radius_m, slots)
+
+    def alike_near(self, likeness: Mapping[str, float], least: float, position_m: Vec3, radius_m: float) -> list[int]:
+        """Those of ``near`` whose name's likeness is above ``least``."""
+        alike = [grid for name, grid in self._named.items() if likeness[name] > least]
+        return sorted(key for grid in alike for key in grid.near(position_m, radius_m))

@@ -168,13 +168,11 @@ def with_height(track: Track, log_height_m: tuple[float, float]) -> Track:
 
     Where both are unknown, or both known, it stays as it is.
     """
+    if not takes_height(track):
+        return track
     mean, variance = log_height_m
     w = track.mean[2]
-    size_known = track.covariance[9] <= 0.25
-    depth_known = relative_depth_deviation(track) <= 0.3
-    if size_known == depth_known:
-        return track
-    if size_known:
+    if _size_known(track):
         inverse_depth = math.exp(track.mean[3] - mean)
         spread = inverse_depth * inverse_depth * (variance + track.covariance[9])
         row, residual = (0.0, 0.0, 1.0, 0.0), inverse_depth - w
@@ -182,6 +180,15 @@ def with_height(track: Track, log_height_m: tuple[float, float]) -> Track:
         row, residual, spread = (0.0, 0.0, -1 / w, 1.0), mean - (track.mean[3] - math.log(w)), variance
     new, covariance = absorb(track.mean, track.covariance, row, residual, track.mean, spread)
     return track._replace(mean=new, covariance=covariance)
+
+
+def takes_height(track: Track) -> bool:
+    """Whether ``with_height`` would change the track."""
+    return _size_known(track) != (relative_depth_deviation(track) <= 0.3)
+
+
+def _size_known(track: Track) -> bool:
+    return track.covariance[9] <= 0.25
 
 
 def relative_depth_deviation(track: Track) -> float:

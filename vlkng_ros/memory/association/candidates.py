@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 from vlkng_ros.memory.association.base import EntityRecord, View
 from vlkng_ros.memory.association.likelihood import (
+    APPEARANCE_BOUND,
     IMPOSSIBLE,
+    PLACED,
     Sight,
     appearance,
     geometry,
@@ -21,7 +23,7 @@ from vlkng_ros.memory.association.likelihood import (
     typical_height,
 )
 from vlkng_ros.memory.bearing import Bearing, CameraView
-from vlkng_ros.types import Keyframe, Observation
+from vlkng_ros.types import EntityKind, Keyframe, Observation
 
 LIKE_LABEL = 0.5
 """Labels less similar than this are never the same thing; up to ``cosine``, geometry must make up for it."""
@@ -31,24 +33,33 @@ FAMILIAR = 0.3
 
 
 class _Candidate(NamedTuple):
-    """An entity that a label may name."""
+    """An entity about the camera."""
 
     place: int
     """Among the records."""
     record: EntityRecord
-    similarity: float
+    kind: EntityKind
     sights: list[Sight]
-    """Where the camera would see it, were it as tall as what is called so."""
-    cost: float
-    """Of its being called otherwise."""
+    """Where the camera would see it; none where nothing but the robot's place is known of it."""
     familiar: float
     """In favour of what was seen often."""
+
+
+class _Namesakes(NamedTuple):
+    """Entities with one label."""
+
+    records: list[EntityRecord]
+    settled: list[_Candidate]
+    """Those that the camera may see, and of which a typical height tells nothing more."""
+    open: list[_Candidate]
+    """Those of which it does."""
 
 
 class _Called(NamedTuple):
     """What is about that a label may name."""
 
-    candidates: list[_Candidate]
+    candidates: list[tuple[float, float, list[_Candidate]]]
+    """After the similarity of the labels and the cost of being called otherwise."""
     alike: list[EntityRecord]
     """Those that are called alike."""
     novelty: float
@@ -76,65 +87,70 @@ class Candidates:
         self._places: dict[str, list[int]] = {}
         for place, record in enumerate(records):
             self._places.setdefault(record.label, []).append(place)
-        self._names: dict[str, _Called] = {}
-        self._sights: dict[int, list[Sight]] = {}
+        self._namesakes: dict[str, _Namesakes] = {}
+        self._called: dict[str, _Called] = {}
 
     def alike(self, label: str) -> Sequence[EntityRecord]:
         """Those that are called alike."""
-        return self._called(label).alike
+        return self._what_is_called(label).alike
 
     def scores(self, observation: Observation, bearing: Bearing) -> list[float]:
-        """For each record the log odds of "this is what it shows" against "a thing never seen before"."""
+        """For each record the log odds of "this is what it shows" against "a thing never seen before".
+
+        Where the latter is likelier for certain, it may be ``IMPOSSIBLE``.
+        """
         detection = observation.detection
-        called = self._called(detection.label)
+        called = self._what_is_called(detection.label)
         scores = [IMPOSSIBLE] * len(self._records)
-        for place, record, similarity, sights, cost, familiar in called.candidates:
-            if detection.kind is not record.kind:
-                continue
-            if not sights:
-                scores[place] = self._nearby(record, similarity)
-                continue
-            score = geometry(sights, bearing)
-            if score > IMPOSSIBLE:
-                score -= called.novelty
-                score -= cost
-                score += familiar
-                scores[place] = score + appearance(detection.embedding, record.appearance)
+        most = PLACED if detection.embedding is None else PLACED + APPEARANCE_BOUND
+        for similarity, cost, candidates in called.candidates:
+            least = called.novelty + cost - most
+            for place, record, kind, sights, familiar in candidates:
+                if detection.kind is not kind:
+                    continue
+                if not sights:
+                    scores[place] = self._nearby(record, similarity)
+                    continue
+                score = geometry(sights, bearing, least - familiar)
+                if score > IMPOSSIBLE:
+                    score -= called.novelty
+                    score -= cost
+                    score += familiar
+                    scores[place] = score + appearance(detection.embedding, record.appearance)
         return scores
 
-    def _called(self, label: str) -> _Called:
-        found = self._names.get(label)
+    def _what_is_called(self, label: str) -> _Called:
+        found = self._called.get(label)
         if found is None:
-            found = self._names[label] = self._look_up(label)
+            found = self._called[label] = self._look_up(label)
         return found
 
     def _look_up(self, label: str) -> _Called:
         likeness = self._view.similarities(label)
-        similar = [(known, likeness[known]) for known in self._places if likeness[known] > LIKE_LABEL]
-        alike = [
-            self._records[place]
-            for known, similarity in similar
-            if similarity > self._cosine
-            for place in self._places[known]
-        ]
+        similar = [(likeness[known], self._all_called(known)) for known in self._places if likeness[known] > LIKE_LABEL]
+        alike = [record for similarity, those in similar if similarity > self._cosine for record in those.records]
         typical = typical_height(alike)
         candidates = []
-        for known, similarity in similar:
+        for similarity, those in similar:
             cost = UNLIKE_COST * max(self._cosine - similarity, 0.0) / max(self._cosine - LIKE_LABEL, 0.01)
-            for place in self._places[known]:
-                record, sights = self._records[place], self._seen(place)
-                if sights:
-                    sights = [sight.supposing(typical) for sight in sights]
-                    if all(sight.expected is None for sight in sights):
-                        continue
-                familiar = FAMILIAR * math.log(min(record.observation_count, 20))
-                candidates.append(_Candidate(place, record, similarity, sights, cost, familiar))
+            supposed = [c._replace(sights=[sight.supposing(typical) for sight in c.sights]) for c in those.open]
+            candidates.append((similarity, cost, those.settled + supposed))
         return _Called(candidates, alike, math.log(new_density(len(alike))))
 
-    def _seen(self, place: int) -> list[Sight]:
-        found = self._sights.get(place)
+    def _all_called(self, label: str) -> _Namesakes:
+        found = self._namesakes.get(label)
         if found is None:
-            found = self._sights[place] = sights_of(self._records[place], self._camera)
+            found = self._namesakes[label] = _Namesakes([], [], [])
+            for place in self._places[label]:
+                record = self._records[place]
+                sights = sights_of(record, self._camera)
+                familiar = FAMILIAR * math.log(min(record.observation_count, 20))
+                candidate = _Candidate(place, record, record.kind, sights, familiar)
+                found.records.append(record)
+                if any(sight.takes_height for sight in sights):
+                    found.open.append(candidate)
+                elif not sights or any(sight.expected is not None for sight in sights):
+                    found.settled.append(candidate)
         return found
 
     def _nearby(self, record: EntityRecord, similarity: float) -> float:

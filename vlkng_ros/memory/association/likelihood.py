@@ -9,7 +9,13 @@ import numpy as np
 
 from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.association.base import EntityRecord
-from vlkng_ros.memory.bearing import Bearing, CameraView
+from vlkng_ros.memory.bearing import (
+    HEADING_DEVIATION_RAD,
+    SIZE_DEVIATION,
+    TILT_DEVIATION_RAD,
+    Bearing,
+    CameraView,
+)
 from vlkng_ros.memory.position import is_place
 from vlkng_ros.memory.projection import Track, expectation, project
 from vlkng_ros.types import FloatArray
@@ -22,6 +28,8 @@ NEW_DENSITY, NEW_DENSITY_RARE = 0.02, 0.01
 more, the second where at most one is known, because a second one of a kind is rarer than one more of many."""
 LOG_HEIGHT_SPREAD = 0.8
 """Standard deviation of the apparent log height of things in general, which a new one's is taken from."""
+HIGHEST = 0.5 + math.log(LOG_HEIGHT_SPREAD / (math.tau * HEADING_DEVIATION_RAD * TILT_DEVIATION_RAD * SIZE_DEVIATION))
+"""No box is so exact that its log density is above this, a half being for rounding."""
 SIGHT_M = 2.0
 """How far one goes, on average, until a thing is out of sight."""
 BEHIND = 8.0
@@ -32,9 +40,6 @@ thing whose shape is not known yet, and of one whose shape is."""
 LOG_RATES, LOG_RATES_KNOWN = (
     (math.log(1 - rate), math.log(rate)) for rate in (PARTLY_HIDDEN_RATE, PARTLY_HIDDEN_RATE_KNOWN)
 )
-FAR = 100.0
-"""Squared deviations in height or downwards beyond which a likelihood is below ``UNLIKELY``, whatever the rest: boxes
-are never so exact (``bearing_of``) that a density is above ``exp(15)``."""
 PLACED, FALLBACK_DOUBT, FORMER_DOUBT = 0.5, 0.7, 0.7
 """In favour of an entity whose place is known, and against a track that a later box made obsolete, or a move."""
 HEIGHT_SPREAD = 0.25
@@ -46,7 +51,7 @@ APPEARANCE_MIDDLE, APPEARANCE_SLOPE, APPEARANCE_BOUND = 0.7, 10.0, 3.0
 class Sight:
     """A track of an entity as a camera would see it: made once a keyframe, however many boxes are compared with it."""
 
-    __slots__ = ("_camera", "_out_of_sight", "_record", "doubt", "expected", "is_place", "track")
+    __slots__ = ("_camera", "_out_of_sight", "_record", "doubt", "expected", "is_place", "takes_height", "track")
 
     def __init__(self, record: EntityRecord, track: Track, camera: CameraView, doubt: float) -> None:
         self.track = track
@@ -54,6 +59,8 @@ class Sight:
         self.expected = None if view is None else expectation(track, view)
         """None behind the camera."""
         self.is_place = view is not None and is_place(track)
+        self.takes_height = tracking.takes_height(track)
+        """Whether knowing how tall such things are would tell more of it."""
         self.doubt = doubt
         """Against its being the right track, as a negative log probability."""
         self._record = record
@@ -62,8 +69,9 @@ class Sight:
 
     def supposing(self, typical: tuple[float, float] | None) -> Sight:
         """The same of a thing that is as tall as is ``typical_height``."""
-        track = self.track if typical is None else tracking.with_height(self.track, typical)
-        return self if track is self.track else Sight(self._record, track, self._camera, self.doubt)
+        if typical is None or not self.takes_height:
+            return self
+        return Sight(self._record, tracking.with_height(self.track, typical), self._camera, self.doubt)
 
     @property
     def out_of_sight(self) -> float:
@@ -85,29 +93,38 @@ def sights_of(record: EntityRecord, camera: CameraView) -> list[Sight]:
     return [Sight(record, track, camera, doubt) for track, doubt in tracks if track is not None]
 
 
-def geometry(sights: Iterable[Sight], bearing: Bearing) -> float:
-    """Log density of a box given that it shows the entity of these sights, by direction and apparent height."""
-    best = IMPOSSIBLE
+def geometry(sights: Iterable[Sight], bearing: Bearing, least: float) -> float:
+    """Log density of a box given that it shows the entity of these sights, by direction and apparent height.
+
+    Where it is below ``least`` for certain, ``IMPOSSIBLE``.
+    """
+    best, least = IMPOSSIBLE, max(least, UNLIKELY)
     for sight in sights:
-        value = box_density(sight, bearing)
+        value = box_density(sight, bearing, least)
         if value > UNLIKELY:
             value -= sight.out_of_sight + sight.doubt
             best = max(best, value + PLACED if sight.is_place else value)
     return best
 
 
-def box_density(sight: Sight, bearing: Bearing) -> float:
+def box_density(sight: Sight, bearing: Bearing, least: float) -> float:
     """Log density of a box given a track, relative to the density of log heights of any new thing.
 
-    Some boxes are taken to be of a partly hidden thing, whose middle is not the thing's.
+    Some boxes are taken to be of a partly hidden thing, whose middle is not the thing's. Where the density is below
+    ``least`` for certain, ``IMPOSSIBLE``.
     """
-    if sight.expected is None:
+    expected = sight.expected
+    if expected is None:
         return IMPOSSIBLE
+    if not bearing.cut_off:
+        # Most boxes are too high up, too far down or of another height, and that is cheap to tell.
+        tall, down = bearing.log_height - expected.log_height, bearing.y - expected.y
+        off = tall * tall / (expected.variance_size + bearing.variance_log_height)
+        off += down * down / (expected.variance_y + bearing.variance_y + expected.place_variance)
+        if HIGHEST - 0.5 * off < least:
+            return IMPOSSIBLE
     seen = tracking.completed(sight.track, bearing)
-    prediction = sight.expected.against(seen)
-    height, down = prediction.residual_size, prediction.residual_y
-    if height * height > FAR * prediction.variance_size or down * down > FAR * prediction.variance_y:
-        return IMPOSSIBLE
+    prediction = expected.against(seen)
     hidden = bearing.width * PARTLY_HIDDEN
     # Where the thing's shape is known, a hidden part shows in the box's width, and the track has allowed for it.
     whole, partly = LOG_RATES_KNOWN if sight.track.whole_boxes else LOG_RATES
