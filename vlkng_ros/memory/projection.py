@@ -140,7 +140,7 @@ def project(track: Track, camera: CameraView, state: State) -> Projection | None
 
 def expectation(track: Track, view: Projection) -> Expectation:
     """What a camera expects of a track, given the track's projection into it at its mean."""
-    x, y, rows_x, rows_y, rows_size, depth = view
+    x, y, rows_x, rows_y, _, depth = view
     p, mean = track.covariance, track.mean
     px, py = times(p, rows_x), times(p, rows_y)
     return Expectation(
@@ -150,10 +150,15 @@ def expectation(track: Track, view: Projection) -> Expectation:
         dot(rows_x, py),
         dot(rows_y, py),
         place_variance(mean[2], depth),
-        mean[3] - math.log(depth),
-        dot(rows_size, times(p, rows_size)),
+        *expected_size(track, view),
         depth / mean[2] if mean[2] > 1e-3 else None,
     )
+
+
+def expected_size(track: Track, view: Projection) -> tuple[float, float]:
+    """Log height of the thing in a camera's image, and its variance."""
+    rows, depth = view[4], view[5]
+    return track.mean[3] - math.log(depth), dot(rows, times(track.covariance, rows))
 
 
 def place_variance(inverse_depth: float, scaled_depth: float) -> float:

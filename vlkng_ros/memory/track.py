@@ -102,21 +102,25 @@ def updated(track: Track, bearing: Bearing) -> Track | None:
         return None
     seen, bearing = bearing, completed(track, bearing)
     prediction = expectation(track, view).against(bearing)
-    if prediction.distance2 > GATE:
+    distance2 = prediction.distance2
+    if distance2 > GATE:
         return None
     camera = bearing.camera
+    aspect, aspect_variance, whole_boxes = track.aspect, track.aspect_variance, track.whole_boxes
     if not seen.cut_off:
-        track = _with_shape(track, math.log(seen.width / seen.height))
+        aspect, aspect_variance, whole_boxes = _with_shape(track, math.log(seen.width / seen.height))
     stands_still = math.dist(camera.centre_m, track.last_camera_m) < STANDSTILL_M
     if stands_still and not bearing.cut_off and bearing.depth_m is None:
-        return track._replace(boxes=track.boxes + 1)
+        return track._replace(
+            aspect=aspect, aspect_variance=aspect_variance, whole_boxes=whole_boxes, boxes=track.boxes + 1
+        )
     residual_size = prediction.residual_size
     use_size = bearing.cut_y == 0 and residual_size * residual_size < SIZE_GATE * prediction.variance_size
     mean, covariance = track.mean, track.covariance
-    if prediction.distance2 > SURPRISING:
+    if distance2 > SURPRISING:
         # The track is less sure than it thinks (an early box was another thing's, SLAM shifted, the thing was pushed):
         # let it forget in proportion, so that what is seen now counts for more.
-        covariance = scaled(covariance, prediction.distance2 / SURPRISING)
+        covariance = scaled(covariance, distance2 / SURPRISING)
     at = mean
     for _ in range(MAX_ITERATIONS):
         x, y, rows_x, rows_y, rows_size, depth = view
@@ -139,7 +143,7 @@ def updated(track: Track, bearing: Bearing) -> Track | None:
     if at[2] < -DIVERGING:
         # Rays that diverge belong to two things.
         return None
-    surprise = track.surprise + prediction.distance2
+    surprise = track.surprise + distance2
     count = track.surprise_count + 2.0
     # Made whole: this runs once an observation when poses are corrected, and _replace is several times slower.
     result = Track(
@@ -152,9 +156,9 @@ def updated(track: Track, bearing: Bearing) -> Track | None:
         max(track.parallax_rad, _parallax(track, at, camera.centre_m)),
         surprise,
         count,
-        track.aspect,
-        track.aspect_variance,
-        track.whole_boxes,
+        aspect,
+        aspect_variance,
+        whole_boxes,
         track.depths,
         track.boxes + 1,
         track.last_camera_m if bearing.cut_off else camera.centre_m,
@@ -252,10 +256,10 @@ def _with_depth(track: Track, bearing: Bearing, depth_m: float) -> Track:
     return track._replace(mean=mean, covariance=covariance, depths=track.depths + 1)
 
 
-def _with_shape(track: Track, aspect: float) -> Track:
-    """Running mean and variance; the first of the variance is ``ASPECT_VARIANCE``, counted as one box."""
+def _with_shape(track: Track, aspect: float) -> tuple[float, float, int]:
+    """Running mean and variance, and their count; the first of the variance, ``ASPECT_VARIANCE``, counts as one box."""
     n = track.whole_boxes + 1
     mean = track.aspect + (aspect - track.aspect) / n
     spread = (aspect - track.aspect) * (aspect - mean)
     variance = track.aspect_variance + (spread - track.aspect_variance) / (n + 1)
-    return track._replace(aspect=mean, aspect_variance=max(variance, MIN_ASPECT_VARIANCE), whole_boxes=n)
+    return mean, max(variance, MIN_ASPECT_VARIANCE), n

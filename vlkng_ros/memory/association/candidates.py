@@ -23,6 +23,7 @@ from vlkng_ros.memory.association.likelihood import (
     typical_height,
 )
 from vlkng_ros.memory.bearing import Bearing, CameraView
+from vlkng_ros.memory.track import takes_height
 from vlkng_ros.types import EntityKind, Keyframe, Observation
 
 LIKE_LABEL = 0.5
@@ -147,9 +148,9 @@ class Candidates:
                 familiar = FAMILIAR * math.log(min(record.observation_count, 20))
                 candidate = _Candidate(place, record, record.kind, sights, familiar)
                 found.records.append(record)
-                if any(sight.takes_height for sight in sights):
+                if any(takes_height(sight.track) for sight in sights):
                     found.open.append(candidate)
-                elif not sights or any(sight.expected is not None for sight in sights):
+                elif not sights or any(sight.size is not None for sight in sights):
                     found.settled.append(candidate)
         return found
 

@@ -17,7 +17,7 @@ from vlkng_ros.memory.bearing import (
     CameraView,
 )
 from vlkng_ros.memory.position import is_place
-from vlkng_ros.memory.projection import Track, expectation, project
+from vlkng_ros.memory.projection import Expectation, Track, expectation, expected_size, project
 from vlkng_ros.types import FloatArray
 
 IMPOSSIBLE = -1e6
@@ -51,25 +51,30 @@ APPEARANCE_MIDDLE, APPEARANCE_SLOPE, APPEARANCE_BOUND = 0.7, 10.0, 3.0
 class Sight:
     """A track of an entity as a camera would see it: made once a keyframe, however many boxes are compared with it."""
 
-    __slots__ = ("_camera", "_out_of_sight", "_record", "doubt", "expected", "is_place", "takes_height", "track")
+    __slots__ = ("_camera", "_expected", "_out_of_sight", "_record", "_view", "doubt", "size", "track")
 
     def __init__(self, record: EntityRecord, track: Track, camera: CameraView, doubt: float) -> None:
         self.track = track
-        view = project(track, camera, track.mean)
-        self.expected = None if view is None else expectation(track, view)
-        """None behind the camera."""
-        self.is_place = view is not None and is_place(track)
-        self.takes_height = tracking.takes_height(track)
-        """Whether knowing how tall such things are would tell more of it."""
         self.doubt = doubt
         """Against its being the right track, as a negative log probability."""
+        self._view = view = project(track, camera, track.mean)
+        self.size = None if view is None else expected_size(track, view)
+        """Its log height there and that one's variance; None behind the camera."""
+        self._expected: Expectation | None = None
+        self._out_of_sight: float | None = None
         self._record = record
         self._camera = camera
-        self._out_of_sight: float | None = None
+
+    @property
+    def expected(self) -> Expectation | None:
+        """All that is expected of it; None behind the camera."""
+        if self._expected is None and self._view is not None:
+            self._expected = expectation(self.track, self._view)
+        return self._expected
 
     def supposing(self, typical: tuple[float, float] | None) -> Sight:
         """The same of a thing that is as tall as is ``typical_height``."""
-        if typical is None or not self.takes_height:
+        if typical is None or not tracking.takes_height(self.track):
             return self
         return Sight(self._record, tracking.with_height(self.track, typical), self._camera, self.doubt)
 
@@ -103,7 +108,7 @@ def geometry(sights: Iterable[Sight], bearing: Bearing, least: float) -> float:
         value = box_density(sight, bearing, least)
         if value > UNLIKELY:
             value -= sight.out_of_sight + sight.doubt
-            best = max(best, value + PLACED if sight.is_place else value)
+            best = max(best, value + PLACED if is_place(sight.track) else value)
     return best
 
 
@@ -113,13 +118,20 @@ def box_density(sight: Sight, bearing: Bearing, least: float) -> float:
     Some boxes are taken to be of a partly hidden thing, whose middle is not the thing's. Where the density is below
     ``least`` for certain, ``IMPOSSIBLE``.
     """
+    if sight.size is None:
+        return IMPOSSIBLE
+    off, whole = 0.0, not bearing.cut_off
+    if whole:
+        # Most boxes are of another height, and then most are too high up or too far down: that is cheap to tell.
+        tall = bearing.log_height - sight.size[0]
+        off = tall * tall / (sight.size[1] + bearing.variance_log_height)
+        if HIGHEST - 0.5 * off < least:
+            return IMPOSSIBLE
     expected = sight.expected
     if expected is None:
         return IMPOSSIBLE
-    if not bearing.cut_off:
-        # Most boxes are too high up, too far down or of another height, and that is cheap to tell.
-        tall, down = bearing.log_height - expected.log_height, bearing.y - expected.y
-        off = tall * tall / (expected.variance_size + bearing.variance_log_height)
+    if whole:
+        down = bearing.y - expected.y
         off += down * down / (expected.variance_y + bearing.variance_y + expected.place_variance)
         if HIGHEST - 0.5 * off < least:
             return IMPOSSIBLE
@@ -127,8 +139,8 @@ def box_density(sight: Sight, bearing: Bearing, least: float) -> float:
     prediction = expected.against(seen)
     hidden = bearing.width * PARTLY_HIDDEN
     # Where the thing's shape is known, a hidden part shows in the box's width, and the track has allowed for it.
-    whole, partly = LOG_RATES_KNOWN if sight.track.whole_boxes else LOG_RATES
-    value = max(prediction.log_density(0.0) + whole, prediction.log_density(hidden * hidden) + partly)
+    shown, partly = LOG_RATES_KNOWN if sight.track.whole_boxes else LOG_RATES
+    value = max(prediction.log_density(0.0) + shown, prediction.log_density(hidden * hidden) + partly)
     value -= 0.5 * prediction.residual_size**2 / prediction.variance_size
     if not seen.cut_y:
         value += math.log(LOG_HEIGHT_SPREAD) - 0.5 * math.log(prediction.variance_size)
