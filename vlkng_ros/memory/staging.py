@@ -146,8 +146,8 @@ class Stager:
         absence = Absence(scene.first_observation, keyframe, camera)
         near = self._view.standing_near(camera.centre_m, MAX_RANGE_M, keyframe.map_id)
         # Most of what is near is not in the image at all, and that is cheap to tell.
-        for before in _in_image(camera, [known for known in near if known.key not in taken]):
-            if not expected(before.presence, before.place, camera, boxes):
+        for before in _in_image(camera, near):
+            if before.key in taken or not expected(before.presence, before.place, camera, boxes):
                 continue
             folded = before.folded.copy()
             folded.miss(absence)

@@ -360,9 +360,7 @@ class TextIndex:
         """All mentions of the cut: ``(frames, slots, caption)``, frames ascending, from the memory's first."""
         return self._mentions.part(cut.mention_first, cut.mention_last)
 
-    def mentions_of(
-        self, slots: NDArray[np.intp], cut: Cut, limit: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def mentions_of(self, slots: NDArray[np.intp], cut: Cut, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Keyframes of the cut that mention some texts.
 
         Args:

@@ -230,8 +230,7 @@ def expected(
     ``boxes`` are what was detected in that keyframe: a thing behind one of them may be hidden by it.
     """
     track = place.track
-    pixel = None if track is None else _inside(track, camera)
-    if track is None or pixel is None:
+    if track is None:
         return False
     if is_place(track):
         at = tracking.place(track)
@@ -240,7 +239,8 @@ def expected(
         free = presence.has_seen_from(camera, at) if occupancy is None else occupancy.sees(camera.centre_m, at)
     else:
         free = presence.has_seen_from_here(camera)
-    return free and not any(x1 <= pixel[0] <= x2 and y1 <= pixel[1] <= y2 for x1, y1, x2, y2 in boxes)
+    pixel = _inside(track, camera) if free else None
+    return pixel is not None and not any(x1 <= pixel[0] <= x2 and y1 <= pixel[1] <= y2 for x1, y1, x2, y2 in boxes)
 
 
 def _inside(track: Track, camera: CameraView) -> tuple[float, float] | None:

@@ -40,7 +40,7 @@ class ProximityAssociator:
         alike: dict[str, dict[str, float]] = {}
         for label in {observation.detection.label for observation in observations}:
             similar = view.similarities(label)
-            alike[label] = {known: similar[known] for known in called if similar[known] > self.cosine}
+            alike[label] = {known: cosine for known in called if (cosine := similar[known]) > self.cosine}
         free = {known: self._nearest_first(called[known], here) for known in set().union(*alike.values())}
         for exact in (True, False):
             for index, observation in enumerate(observations):
