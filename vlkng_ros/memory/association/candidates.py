@@ -23,7 +23,6 @@ from vlkng_ros.memory.association.likelihood import (
     typical_height,
 )
 from vlkng_ros.memory.bearing import Bearing, CameraView
-from vlkng_ros.memory.track import takes_height
 from vlkng_ros.types import EntityKind, Keyframe, Observation
 
 LIKE_LABEL = 0.5
@@ -88,6 +87,7 @@ class Candidates:
         self._places: dict[str, list[int]] = {}
         for place, record in enumerate(records):
             self._places.setdefault(record.label, []).append(place)
+        self._range = max(cosine - LIKE_LABEL, 0.01)
         self._namesakes: dict[str, _Namesakes] = {}
         self._called: dict[str, _Called] = {}
 
@@ -128,12 +128,16 @@ class Candidates:
 
     def _look_up(self, label: str) -> _Called:
         likeness = self._view.similarities(label)
-        similar = [(likeness[known], self._all_called(known)) for known in self._places if likeness[known] > LIKE_LABEL]
+        similar = [
+            (similarity, self._all_called(known))
+            for known in self._places
+            if (similarity := likeness[known]) > LIKE_LABEL
+        ]
         alike = [record for similarity, those in similar if similarity > self._cosine for record in those.records]
         typical = typical_height(alike)
         candidates = []
         for similarity, those in similar:
-            cost = UNLIKE_COST * max(self._cosine - similarity, 0.0) / max(self._cosine - LIKE_LABEL, 0.01)
+            cost = 0.0 if similarity >= self._cosine else UNLIKE_COST * (self._cosine - similarity) / self._range
             supposed = [c._replace(sights=[sight.supposing(typical) for sight in c.sights]) for c in those.open]
             candidates.append((similarity, cost, those.settled + supposed))
         return _Called(candidates, alike, math.log(new_density(len(alike))))
@@ -148,9 +152,9 @@ class Candidates:
                 familiar = FAMILIAR * math.log(min(record.observation_count, 20))
                 candidate = _Candidate(place, record, record.kind, sights, familiar)
                 found.records.append(record)
-                if any(takes_height(sight.track) for sight in sights):
+                if [sight for sight in sights if sight.open]:
                     found.open.append(candidate)
-                elif not sights or any(sight.size is not None for sight in sights):
+                elif not sights or [sight for sight in sights if sight.size is not None]:
                     found.settled.append(candidate)
         return found
 

@@ -51,12 +51,14 @@ APPEARANCE_MIDDLE, APPEARANCE_SLOPE, APPEARANCE_BOUND = 0.7, 10.0, 3.0
 class Sight:
     """A track of an entity as a camera would see it: made once a keyframe, however many boxes are compared with it."""
 
-    __slots__ = ("_camera", "_expected", "_out_of_sight", "_record", "_view", "doubt", "size", "track")
+    __slots__ = ("_camera", "_expected", "_out_of_sight", "_record", "_view", "doubt", "open", "size", "track")
 
     def __init__(self, record: EntityRecord, track: Track, camera: CameraView, doubt: float) -> None:
         self.track = track
         self.doubt = doubt
         """Against its being the right track, as a negative log probability."""
+        self.open = tracking.takes_height(track)
+        """Whether knowing how tall such things are would tell more of it."""
         self._view = view = project(track, camera, track.mean)
         self.size = None if view is None else expected_size(track, view)
         """Its log height there and that one's variance; None behind the camera."""
@@ -74,7 +76,7 @@ class Sight:
 
     def supposing(self, typical: tuple[float, float] | None) -> Sight:
         """The same of a thing that is as tall as is ``typical_height``."""
-        if typical is None or not tracking.takes_height(self.track):
+        if typical is None or not self.open:
             return self
         return Sight(self._record, tracking.with_height(self.track, typical), self._camera, self.doubt)
 
