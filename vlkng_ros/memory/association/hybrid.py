@@ -25,6 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.association.base import EntityRecord, View
 from vlkng_ros.memory.association.candidates import Candidates
 from vlkng_ros.memory.association.likelihood import appearance, typical_height
