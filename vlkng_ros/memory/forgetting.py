@@ -38,11 +38,14 @@ TEXT_USES = (
     "SELECT region FROM observation WHERE region IS NOT NULL",
     "SELECT text FROM keyframe_text",
 )
-TERM_USES = (
+OBSERVED_TERMS = (
     "SELECT attributes FROM observation WHERE attributes IS NOT NULL",
     "SELECT local_id FROM observation WHERE local_id IS NOT NULL",
     "SELECT predicate FROM relation_fact",
     "SELECT predicate FROM relation",
+)
+TERM_USES = (
+    *OBSERVED_TERMS,
     "SELECT backend FROM keyframe WHERE backend IS NOT NULL",
     "SELECT model FROM keyframe WHERE model IS NOT NULL",
     "SELECT visual_encoder FROM keyframe WHERE visual_encoder IS NOT NULL",

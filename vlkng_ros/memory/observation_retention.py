@@ -22,7 +22,7 @@ from vlkng_ros.memory.associating import LiveViews
 from vlkng_ros.memory.bases import Base, BaseRows
 from vlkng_ros.memory.correcting import entities_with
 from vlkng_ros.memory.fold import KINDS, NOWHERE, Absence, Folded, grown
-from vlkng_ros.memory.forgetting import TERM_USES, TEXT, TEXT_USES
+from vlkng_ros.memory.forgetting import OBSERVED_TERMS, TEXT, TEXT_USES
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.transactions import Store
 
@@ -74,6 +74,9 @@ class ObservationRetention:
         self._limits = limits
         self._added = 0
         self._under_way = False
+        self._keyframe_terms: set[int] = set()
+        """Who or what described keyframes, up to the description of that number: keyframes grow in number with age."""
+        self._upto = 0
 
     def added(self, stamp_ns: int) -> None:
         """A keyframe was stored; now and then the limits are looked at. Failing is logged and tried again."""
@@ -147,10 +150,17 @@ class ObservationRetention:
         with store.operation() as head:
             execute = store.connection.execute
             execute("CREATE TEMP TABLE IF NOT EXISTS used_string (id INTEGER PRIMARY KEY)")
-            for table, uses in (("text", TEXT_USES), ("term", TERM_USES)):
+            for table, uses in (("text", TEXT_USES), ("term", OBSERVED_TERMS)):
                 execute("DELETE FROM used_string")
                 for use in uses:
                     execute(f"INSERT OR IGNORE INTO used_string {use}")
+                if table == "term":
+                    query = "SELECT DISTINCT backend, model, visual_encoder FROM keyframe WHERE described > ?"
+                    for terms in execute(query, (self._upto,)):
+                        self._keyframe_terms.update(number for number in terms if number is not None)
+                    self._upto = head.description
+                    used = ((number,) for number in self._keyframe_terms)
+                    store.connection.executemany("INSERT OR IGNORE INTO used_string VALUES (?)", used)
                 unused = f"(SELECT id FROM {table} WHERE id NOT IN (SELECT id FROM used_string))"
                 if table == "text":
                     execute(f"INSERT INTO tombstone SELECT ?, ?, 0, id FROM {unused}", (head.revision, TEXT))

@@ -173,8 +173,13 @@ def test_a_question_still_finds_what_was_last_seen_before(path):
 
 def test_a_long_drive_stays_within_its_limit_and_its_file_small(path, monkeypatch):
     monkeypatch.setattr(observation_retention, "EVERY", 16)
-    sizes, kept = [], []
+    sizes, kept, steps = [], [], [0]
+
+    def count_step() -> None:
+        steps[-1] += 1
+
     with open_writer(path, observation_limits=ObservationLimits(count=60)) as writer:
+        writer._store.connection.set_progress_handler(count_step, 100)
         for lap in range(4):
             for i in range(100):
                 second = lap * 100 + i
@@ -186,13 +191,16 @@ def test_a_long_drive_stays_within_its_limit_and_its_file_small(path, monkeypatc
                 sizes.append(_pages_in_use(path))
                 entities = list(reader.entities("hybrid"))
                 assert sum(e.observation_count for e in entities) == (lap + 1) * 600
+            steps.append(0)
     assert max(kept) <= 60 + 2 * len(entities) + 32 * 6 + 16 * 6
     with open_writer(path.with_name("whole.db")) as writer:
         for i in range(100):
             labels = [f"thing {i % 5} {k}" for k in range(6)]
             caption = f"On lap 0 frame {i} shows six things of which nobody will hear again soon."
             remember(writer, [frame(i, float(i % 5) * 20, *labels, caption=caption)])
-    # Of each further lap stay the path, and when what was seen.
+    # Of each further lap stay the path, and when what was seen; and a keyframe costs the database what it did before.
+    assert steps[3] < 1.15 * steps[1]
+    assert sizes[3] - sizes[2] < 100 * (250 + 20 * 6)
     assert math.isclose(sizes[3] - sizes[2], sizes[2] - sizes[1], rel_tol=0.5)
     assert sizes[3] - sizes[2] < 0.4 * _pages_in_use(path.with_name("whole.db"))
 
