@@ -22,7 +22,7 @@ from vlkng_ros.memory.packing import (
     unpack_vector,
 )
 from vlkng_ros.memory.selecting import mentions
-from vlkng_ros.memory.spatial_index import SEEN_FROM, STANDING, SpatialGrid
+from vlkng_ros.memory.spatial_index import SEEN_FROM, STANDING, NamedGrid, SpatialGrid
 from vlkng_ros.memory.texts import hash_of, sentences_of
 from vlkng_ros.types import Pose
 
@@ -171,6 +171,28 @@ def test_the_grid_finds_what_a_search_through_everything_finds(steps, centre, ra
         squared = {name: x * x + y * y + z * z for name, (x, y, z) in offsets.items()}
         expected = sorted({k for (k, slot), d in squared.items() if slot in slots and d <= radius * radius})
         assert grid.near(centre, radius, slots) == expected
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 8), st.sampled_from(("cup", "mug", "door", "")), places, places), max_size=40),
+    places,
+    st.floats(0, 40),
+    st.floats(0, 1),
+)
+def test_what_is_called_alike_is_found_by_name_wherever_it_went_and_whatever_it_was_called(
+    steps, centre, radius, least
+):
+    likeness = {"cup": 1.0, "mug": 0.8, "door": 0.2}
+    grid, known = NamedGrid(), {}
+    for key, name, standing, seen_from in steps:
+        if name:
+            grid.place(key, name, standing, seen_from)
+            known[key] = name
+        elif key in known:
+            grid.remove(key)
+            del known[key]
+    expected = [key for key in grid.near(centre, radius) if likeness[known[key]] > least]
+    assert grid.alike_near(likeness, least, centre, radius) == expected
 
 
 def test_a_reach_grows_to_hold_every_place():

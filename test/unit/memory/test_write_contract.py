@@ -239,6 +239,24 @@ def test_association_follows_the_order_of_description(open_writer, open_reader):
     )
 
 
+def test_a_pose_that_is_corrected_between_description_and_association_counts(open_writer, open_reader):
+    writer = open_writer()
+    number = writer.add_keyframe(frame(0, 20.0).capture()).keyframe_id
+    writer.add_perception(number, Perception("A cup.", (Detection("cup"),)))
+    writer.correct_poses({number: (Pose.planar("map", 5.0, 1.0), None)})
+    writer.associate(number)
+    assert open_reader().entity("proximity", "cup_1").position.mean_m == (5.0, 1.0, 0.0)
+
+
+def test_what_is_forgotten_between_description_and_association_is_not_associated(open_writer, open_reader):
+    writer = open_writer()
+    number = writer.add_keyframe(frame(0, 20.0).capture()).keyframe_id
+    writer.add_perception(number, Perception("A cup. A dog.", (Detection("cup"), Detection("dog"))))
+    writer.forget(label="cup")
+    assert [e.entity_id for e in writer.associate(number)] == ["dog_1"]
+    assert [e.entity_id for e in open_reader().entities("proximity")] == ["dog_1"]
+
+
 def test_associating_again_changes_nothing(open_writer):
     writer = open_writer()
     (number,) = remember(writer, [frame(0, 0, "cup")])
