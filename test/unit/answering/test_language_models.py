@@ -12,11 +12,12 @@ from captioned_drives import SECOND, WordEncoder, open_writer, remember, round_t
 from model_server import ModelServer, hang, running_server, say, send
 
 from vlkng_ros.answering import MemoryQuery
+from vlkng_ros.answering.context import described
 from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ConfigError
 from vlkng_ros.memory import MemoryReader
 from vlkng_ros.retrieval.presets import ANSWERERS, NAMES
-from vlkng_ros.types import Answer, AnswerStatus, Capture, Perception, Pose, Question
+from vlkng_ros.types import Answer, AnswerStatus, Capture, Detection, Perception, Pose, Question, RelationMention
 
 
 @pytest.fixture(scope="module")
@@ -276,3 +277,17 @@ def test_the_users_prompts_take_the_packaged_ones_places(ask: Ask, server: Model
     server.will(reply(frames=[26]))
     ask("llm", "Where is the sofa?", prompts=str(tmp_path))
     assert asked(server).startswith("MY PROMPT [DAY1 00:01:58]")
+
+
+def test_a_model_is_told_how_the_things_of_a_frame_stand_and_of_no_other(tmp_path: Path) -> None:
+    with open_writer(tmp_path / "memory.db") as writer:
+        for second, edges in ((0, (RelationMention(0, "on", 1),)), (1, ())):
+            keyframe = writer.add_keyframe(Capture(second * SECOND, Pose.planar("map", 0.0, 0.0, 0.0)))
+            shown = (Detection("cup"), Detection("table"))
+            writer.add_perception(keyframe.keyframe_id, Perception("A room.", shown, edges, backend="told"))
+            writer.associate(keyframe.keyframe_id)
+    with MemoryReader.open(tmp_path / "memory.db") as reader:
+        first, second_one = (described(reader, reader.keyframe(number), 0, "proximity") for number in (1, 2))
+    told = "at x=0.0 y=0.0. objects: cup (cup_1), table (table_1)."
+    assert first == f"[#1] [DAY1 00:00:00] {told} relations: cup_1 on table_1. A room."
+    assert second_one == f"[#2] [DAY1 00:00:01] {told} A room."

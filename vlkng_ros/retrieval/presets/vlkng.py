@@ -1,8 +1,8 @@
 """VL-KnG's retrieval (section 6.3), its visual grounding (6.4) and its ablations (9.1), with model-free fall-backs.
 
 Query-graph alignment by stop words; each object scored by the overlap of query terms with its text (label, region
-text, attributes and, for spatial questions, the phrases that say where it is); scores summed by frame; spatial
-questions boost frames that show relations; the top m frames come back with everything they hold. Where the paper lets
+text, attributes and the phrases that say where it is); scores summed by frame; spatial questions boost frames that
+show relations; the top m frames come back with everything they hold. Where the paper lets
 a language model answer and re-rank the frames (step 3), ``answering`` does; without one the ranking stands as it is.
 """
 
@@ -55,13 +55,13 @@ class GraphRetrieval(Preset):
         """Scores of frames, and the most terms that one object has; those of the frames that say most."""
         total, most = np.zeros(len(scene)), 0
         reader = self.retriever.reader
-        spatial = query.relation is not None and bool(self.in_view)
+        spatial = query.relation is not None
         related: dict[str, list[Relation]] = {}
         for frame in np.argsort(-said, kind="stable")[:SCORED_FRAMES].tolist():
             if said[frame] <= 0:
                 break
             keyframe_id = int(scene.keyframe_ids[frame])
-            names = reader.entities_in(self.in_view, keyframe_id) if spatial else {}
+            names = reader.entities_in(self.in_view, keyframe_id) if self.in_view else {}
             shows_relation = False
             for observation in reader.observations(keyframe_id):
                 has = words_of(observation)
@@ -75,7 +75,7 @@ class GraphRetrieval(Preset):
                 count = len(has & wanted)
                 most = max(most, count)
                 total[frame] += count
-            total[frame] *= SPATIAL_BOOST if shows_relation else 1.0
+            total[frame] *= SPATIAL_BOOST if spatial and shows_relation else 1.0
         return total, most
 
     def _relations(self, entity_id: str, as_of_ns: int) -> list[Relation]:
