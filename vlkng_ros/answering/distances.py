@@ -36,6 +36,8 @@ def distance(query: Query, relating: Relating) -> Draft:
     first, second = relating.viewed(one), relating.viewed(other)
     if first is None or second is None or first[1] != second[1] or set(one.entity_ids) & set(other.entity_ids):
         reason = f"I do not know how far {one.phrase} is from {other.phrase}"
+        if one.phrase == other.phrase:
+            reason = f"I do not know how far apart {one.phrase} are"
         return Draft(query.kind, None, 0.0, frames, reason=reason)
     apart = length(math.dist(first[0][:2], second[0][:2]), query.unit)
     text = f"{apart} between where I saw {named} from; where they stand I do not know"

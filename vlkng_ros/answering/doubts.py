@@ -27,7 +27,7 @@ _EACH = re.compile(
     r"|^(?:does|do|has|have|is) (?P<all2>(?:every|each) [a-z]+)\b"
 )
 """Of all of a kind nothing is known: there may be others."""
-_NTH = re.compile(r"^(?:second|third|fourth|fifth) ")
+_NTH = re.compile(r"^(?:second|third|fourth|fifth)\b")
 _IT = re.compile(r"^(?:is|was) it\b|^(?:are|were) we\b|^(?:am|was) i\b")
 """The weather, the light, and what else no thing is asked for."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 from vlkng_ros.answering.changes import of_change, whether_still
 from vlkng_ros.answering.confidence import absence, confidence
@@ -26,9 +27,18 @@ from vlkng_ros.retrieval.motion_phrases import Boundary, MotionKind
 from vlkng_ros.retrieval.padding import TRIP
 from vlkng_ros.retrieval.phrases import is_doing
 from vlkng_ros.retrieval.presets import Finder
-from vlkng_ros.retrieval.query import Query
+from vlkng_ros.retrieval.query import Query, Relation
 from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
 from vlkng_ros.types import NS_PER_S, AnswerKind, Vec3
+
+_THINGS_NEAR = re.compile(
+    r"^(?:how many|(?:is|are|was|were) there .+) (?:things|objects|items) (?:are |were |is )?(?:there )?"
+    r"(?:near|next to|beside|around|close to|by)\b"
+)
+_THE_NEAREST = re.compile(
+    r"\bthe (?P<which>(?:near|clos|farth|furth)est)(?: (?:thing|one|object)| (?:to|from) \w+)?[ ?.!]*$"
+)
+"""Whether a thing is the one that is nearest of all."""
 
 
 class Extractive:
@@ -111,6 +121,8 @@ class Extractive:
         if not query.target and query.kind is AnswerKind.POSITION and query.times:
             last = len(scene) - 1
             return Draft(query.kind, last, EVENT_CONFIDENCE, ((last, 1.0),))
+        if _THINGS_NEAR.search(query.text.lower()):
+            return self._things_near(query, scene, asker_m)
         if query.kind is AnswerKind.COUNT and not query.target:
             return everything(query, self._retriever, self._finder, scene)
         if query.kind is AnswerKind.DURATION and query.target in TRIP:
@@ -159,6 +171,15 @@ class Extractive:
         draft = Draft(query.kind, text or None, sure, frames, thing=query.target, reason=reason)
         return ordered(query, self._relating(scene, asker_m), draft)
 
+    def _things_near(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Draft:
+        """Things of any kind beside another one are named, not counted: of most it is not known where they stand."""
+        to = Relation("near", (query.target,), "near")
+        asked = dataclasses.replace(query, kind=AnswerKind.TEXT, target="", open=True, relation=to, amount=ANY)
+        draft = of_anything(asked, self._retriever, self._finder, scene, asker_m, self._min_confidence)
+        known = f"; I know of {draft.value}" if draft.value is not None else ""
+        reason = f"I do not know how many things are near {query.target}{known}"
+        return Draft(query.kind, None, 0.0, draft.frames, reason=reason)
+
     def _relating(self, scene: Scene, asker_m: Vec3 | None) -> Relating:
         return Relating(self._retriever, self._finder, scene, asker_m, self._min_confidence)
 
@@ -183,7 +204,9 @@ class Extractive:
                 if not judged.yes:
                     told = Draft(query.kind, query.negated, sure, frames, thing=thing, denied=query.negated)
                     return dataclasses.replace(told, also=also, events=(frames[0][0],))
-        if seen and query.superlative in BY_DISTANCE and asker_m is not None:
+        if seen and query.superlative in BY_DISTANCE and (asked := _THE_NEAREST.search(query.text.lower())):
+            return Draft(query.kind, None, 0.0, frames, reason=f"I saw {query.target}; ask me what is {asked['which']}")
+        if seen and query.superlative in BY_DISTANCE and asker_m is not None and not query.described:
             near, also = near_asker(query, self._relating(scene, asker_m))
             if not near:
                 told = Draft(query.kind, query.negated, sure, frames, thing=thing, denied=query.negated, also=also)

@@ -48,7 +48,8 @@ MOST_AROUND = 200
 SAME_SPOT_M = 0.1
 CLEAR = 0.5
 """Share of the best evidence for a thing from which a frame was taken near it."""
-_PRONOUN = re.compile(r"^(?:it|them|him|her|me|us|you|there|this|that|these|those|each other)$")
+_PRONOUN = re.compile(r"^(?:it|them|him|her|me|us|you|there|this|that|these|those)$")
+_EACH_OTHER = frozenset((("each other",), ("other",), ("one another",)))
 _MAY = re.compile(r"\b(?:can|could|may|should) (?:i|we|one|people)\b")
 
 
@@ -202,6 +203,8 @@ class Relating:
         if inside or _MAY.search(query.text.lower()) or any(_PRONOUN.search(other) for other in relation.objects):
             return None
         target = self.thing(query, query.target)
+        if relation.objects in _EACH_OTHER and relation.predicate in BY_DISTANCE:
+            return self._among_themselves(query, relation, target)
         others = [self.thing(query, other) for other in relation.objects]
         stored = self._stored(query, relation, target)
         if stored is not None:
@@ -279,6 +282,14 @@ class Relating:
             return Judgement(True, also)
         seen = f"I saw {target.phrase} and {named} from places far apart"
         return Judgement(None, f"{seen}, and do not know how they stand")
+
+    def _among_themselves(self, query: Query, relation: Relation, target: Thing) -> Judgement:
+        """Whether things of a kind stand near each other, or far apart: by the two that stand closest."""
+        pair = closest(target, target)
+        if pair is None:
+            return Judgement(None, f"I saw {target.phrase}, and do not know how far they are from each other")
+        near = pair[0] <= self.reach_of(query, relation)
+        return Judgement(near is not (relation.predicate == "far from"), f"The closest are {pair[0]:.1f} m apart.")
 
     def _viewed_apart(self, one: Thing, other: Thing) -> float | None:
         """How far apart the robot stood when it saw two things clearly; None where one is known by words alone."""

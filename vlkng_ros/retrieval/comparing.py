@@ -104,8 +104,8 @@ _INTERVALS = (
         rf"drive|come))? from {_SAW}(?P<one>.+?) to {_SAW}(?P<other>.+)$"
     ),
     re.compile(
-        rf"^how (?:long|much time) (?:passed|elapsed|went by|was there|was it|is there|lies|lay)?\s*between {_SAW}"
-        rf"(?P<one>.+?) and {_SAW}(?P<other>.+)$"
+        r"^how (?:long|much time|many (?:seconds|minutes|hours)) (?:are|were|lie|passed|elapsed|went by|was there|"
+        rf"was it|is there|lies|lay)?\s*between {_SAW}(?P<one>.+?) and {_SAW}(?P<other>.+)$"
     ),
     re.compile(
         rf"^how (?:long|much (?:time|later)) after {_SAW}(?P<one>.+?) did {grammar.SUBJECT} {grammar.SEEING} "

@@ -143,6 +143,8 @@ TAIL = re.compile(
     r"during the (?:drive|trip|tour|"
     r"route)|in total|altogether|so far|from here)$"
 )
+ITS_PLACE = re.compile(r"(?<=[a-z] )([a-z]+) (?:location|place|spot)s?$")
+"""The place of a thing of several words, where the place is asked anyway ("the emergency phone location")."""
 ARTICLE = re.compile(
     r"^(?:(?:the|a|an|any|some|my|your|our|his|her|their|that|this|those|these|another|each|"
     r"every|all|of)\s+)+"
@@ -257,6 +259,7 @@ EITHER_THING = re.compile(r"\b(?:any|some|either)\b.*\bor\b")
 FAR = re.compile(
     r"^how (?:far|distant|close)(?: away| apart)?\b(?:\s+from (?:me|here|us))?\s*(?:is|are|am|was|were|to)?\b\s*"
 )
+APART = re.compile(r"^how far apart\b")
 ITSELF = re.compile(r"^(?P<asks>where(?: (?:is|are|was|were|could|can|might|should|did))?"
                     r"|when(?: (?:did you|have you) (?:last )?(?:see|seen))?) "
                     r"(?:it|they|them|that|those|he|him|she|her)(?: be| go| have gone)?$")  # fmt: skip
@@ -300,6 +303,7 @@ TYPOS = {
 STARTS = ((re.compile(r"^were (?=(?:is|are|was|did|can|could|do|does)\b)"), "where "),
           (re.compile(r"^haw (?=(?:many|much|long|far)\b)"), "how "),
           (re.compile(r"^how often (?=(?:did|have|do|was|were)\b)"), "how many times "),
+          (re.compile(r"^(?:which|what) (?:person|people) (?=(?:is|are|was|were)\b)"), "who "),
           (re.compile(r"^which (?:thing|object|item)s? (?=(?:is|are|was|were)\b)"), "what "),
           (re.compile(r"^whose (?=(?:there|at|in|on|near)\b)"), "who is "))  # fmt: skip
 """Words that are such only where no question could begin with them."""

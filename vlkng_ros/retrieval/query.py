@@ -153,6 +153,8 @@ def parse(text: str) -> Query:
         body, unit = forms.unit_of(body)
         body, other = forms.pair_of(body)
         apart_from = _phrase(other, AnswerKind.POSITION, requested=True)
+        if not apart_from and grammar.APART.search(asked):
+            apart_from = _phrase(body, AnswerKind.POSITION, requested=True)  # "how far apart are the two chairs"
     thing, described = forms.said_of(body) if kind is AnswerKind.BINARY else ("", "")
     body = f"is the {described} {thing}" if described else body
     reach_m, body = forms.reach_of(body) if attribute != "distance" else (0.0, body)
@@ -361,6 +363,8 @@ def _phrase(text: str, kind: AnswerKind, requested: bool) -> str:
         text = grammar.TAIL.sub("", " ".join((text[: aside.start()] + " " + text[aside.end() :]).split())).strip()
         text = re.sub(r"\s+(?:go(?: through)?|going|enter|driving|walking|drive|walk|on|doing)$", "", text)
         text = re.sub(r"\s+(?:go(?: through)?|going|enter|driving|walking|drive|walk|on|doing)$", "", text)
+    if kind is AnswerKind.POSITION:
+        text = grammar.ITS_PLACE.sub(r"\1", text)
     return "" if text in grammar.VAGUE else text
 
 

@@ -18,6 +18,18 @@ _SAME_ASKED = (
     (re.compile(r"^any (?!(?:idea|luck|chance|news|thing|one)\b)([a-z].+?)(?: around| here| there)?$"),
      r"are there any \1"),
     (re.compile(r"^whom\b"), "who"),
+    (re.compile(r"^(is|was) the distance (?:between (.+?) and|(?:from|of) (.+?) (?:to|from)) (.+?) "
+                r"(?:(more|greater|longer)|less|smaller|shorter) than (.+)$"),
+     lambda found: (
+         f"{found[1]} {found[2] or found[3]} {'more' if found[5] else 'less'} than {found[6]} from {found[4]}"
+     )),
+    (re.compile(r"^(?:are|am|is) (?:you|i|we|the robot) (?:now )?(near|close to|next to|far(?: away)? from|"
+                r"within .+? of) (?!me\b|us\b|you\b)(.+)$"),
+     r"is \2 \1 me"),
+    (re.compile(r"^what (?:is|was) the (last|first) (?:place|spot|location) (?:where |in which |that )?(?:you|i|we) "
+                r"(?:saw|have seen|passed|noticed) (.+)$"),
+     r"where did you \1 see \2"),
+    (re.compile(r"^what did (you|i|we) (?:drive|go|walk|come|pass) (?:past|by|along)$"), r"what did \1 see"),
     (re.compile(r"\b(to|of) where ((?:the|my|your|a) [a-z -]+?) (?:is|are|stands|hangs|lies|sits|was|were)$"),
      r"\1 \2"),
     (re.compile(r"^(?:(?:can|could|would|will) you )?(?:lead|show|tell|point out)(?: me)? the way (?:back )?"

@@ -43,8 +43,8 @@ def drive(writer: MemoryWriter, x_m: float, second: int, *shown: Detection) -> N
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryQuery]:
     """A corridor along x, half a metre a second: what is near is at most 5.3 m away (20 m at 1.9 m a frame).
 
-    The cup is at x = 2, the cat at 3, the lamp at 5, chairs at 3 (red) and 10 (blue), the dog at 12.5 m, which its
-    depth tells to 0.1 m; nobody knows where the box is, seen from 1.5 m.
+    The cup is at x = 2, the cat at 3, the lamp at 5, chairs at 3 (red) and 10 (blue), the dog at 12.5 m: what is far is
+    known to 0.1 m. Nobody knows where the box is, seen from 1.5 m.
     """
     path: Path = tmp_path_factory.mktemp("comparing") / "memory.db"
     with open_writer(path) as writer:
@@ -88,6 +88,10 @@ def ask(memory: MemoryQuery, text: str) -> tuple[object, str]:
         ("What do you see most often?", "cat"),
         ("What is the most common thing?", "cat"),
         ("What is within 2 meters of the cup?", "cat, chair"),
+        ("How far apart are the chairs?", "6.9 m apart"),
+        ("How far apart are the lamps?", None),
+        ("How many seconds are between the cup and the lamp?", 4.0),
+        ("How many things are near the cup?", None),
         ("What is within 3.5 m of me?", "cup, cat, chair"),
         ("How long after the cup did you see the lamp?", 4.0),
         ("How much time passed between the cup and the lamp?", 4.0),
@@ -114,6 +118,11 @@ def test_distances_and_the_most_are_told_in_words(memory: MemoryQuery, question:
         ("Is the lamp within 4 meters of the cup?", True, "They are 3.0 m apart."),
         ("Is the lamp less than 2 m from the cup?", False, "They are 3.0 m apart."),
         ("Is the lamp more than 2 m away from the cup?", True, "They are 3.0 m apart."),
+        ("Is the distance between the lamp and the cup more than 2 meters?", True, "They are 3.0 m apart."),
+        ("Are you near the dog?", False, "It is 12.4 m away."),
+        ("Are the chairs close to each other?", False, "The closest are 6.9 m apart."),
+        ("Are the cups close to each other?", None, "do not know how far they are from each other"),
+        ("Is the dog the farthest thing?", None, "ask me what is farthest."),
         ("Are there dogs within 5 meters?", False, "It is 12.4 m away."),
         ("Did you see the same cat twice?", None, "do not know whether it was the same"),
         ("Is the cat a tiger or a lion?", None, "I saw cat, and do not know which: tiger or lion."),
@@ -148,6 +157,7 @@ def test_yes_no_and_why(memory: MemoryQuery, question: str, yes: bool | None, sa
         ("Take me to the thing farthest away", 2, "It is 12.4 m away."),
         ("The farthest chair, take me there", 3, "It is 10.0 m away."),
         ("Sorry to bother you, could you be so kind and lead the way to the nearest chair?", 3, "It is 3.0 m away."),
+        ("What is the last place you saw the cup?", 1, "I saw: cup"),
         ("Bring me to where the dog stands", 2, "I saw: dog"),
         ("Where did you see the cat and the cup together?", 1, "They are 1.0 m apart."),
         ("Where is the chair closest to the cup?", 3, "I saw: chair"),
