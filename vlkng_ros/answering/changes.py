@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 from vlkng_ros.answering.confidence import absence
 from vlkng_ros.answering.draft import Draft
@@ -61,8 +62,10 @@ def of_change(query: Query, relating: Relating) -> Draft:
 
 def _of_any(query: Query, change: Change, relating: Relating) -> Draft:
     reader, scene = relating.retriever.reader, relating.scene
-    if not relating.view or reader.stats().entities.get(relating.view, 0) > LOOKED_THROUGH:
-        return Draft(query.kind, None, 0.0, reason="I remember too many things to say which of them changed")
+    known = reader.entities(relating.view, relating.as_of_ns) if relating.view else ()
+    entities = list(itertools.islice(known, LOOKED_THROUGH + 1))
+    if not entities or len(entities) > LOOKED_THROUGH:
+        return Draft(query.kind, None, 0.0, reason="I cannot tell which of the things that I remember changed")
     table = reader.frames()
     since = int(scene.stamps_ns[0])
     if not query.times:  # new is what the drives before the last one did not show
@@ -70,7 +73,7 @@ def _of_any(query: Query, change: Change, relating: Relating) -> Draft:
         since = int(table.stamps_ns[: len(sessions)][sessions == sessions[-1]][0])
     earlier = int(table.stamps_ns[0]) < since
     told: dict[str, list[Entity]] = {}
-    for entity in reader.entities(relating.view, relating.as_of_ns):
+    for entity in entities:
         if entity.state in _STATES[change]:
             told.setdefault(entity.state.value, []).append(entity)
         elif earlier and change in (Change.NEW, Change.ANY) and entity.first_seen_ns >= since:

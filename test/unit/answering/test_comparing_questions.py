@@ -1,5 +1,6 @@
 """Questions that compare: how far, nearest, more, most, together, what changed. Every place is worked out by hand."""
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from vlkng_ros.types import (
     AnswerStatus,
     Capture,
     Detection,
+    Entity,
     EntityKind,
+    EntityState,
     Intrinsics,
     Perception,
     Pose,
@@ -246,3 +249,22 @@ def test_what_is_new_is_what_earlier_drives_did_not_show(rooms: MemoryQuery) -> 
 def test_what_is_not_known_is_said_plainly(memory: MemoryQuery, question: str, said: str) -> None:
     value, text = ask(memory, question)
     assert (value, text) == (None, said)
+
+
+def test_what_is_gone_or_moved_is_what_the_view_believes(memory: MemoryQuery, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = memory.retriever.reader
+    one, every = reader.entity, reader.entities
+
+    def believed(entity: Entity) -> Entity:
+        states = {"cup": EntityState.GONE, "lamp": EntityState.MOVED}
+        return dataclasses.replace(entity, state=states.get(entity.label, EntityState.PRESENT))
+
+    monkeypatch.setattr(reader, "entity", lambda *asked: believed(one(*asked)))
+    monkeypatch.setattr(reader, "entities", lambda *asked: map(believed, every(*asked)))
+    assert ask(memory, "Is the cup gone?")[0] is True
+    assert ask(memory, "Is the cup still there?")[0] is False
+    assert ask(memory, "Is the cat missing?")[0] is False
+    assert ask(memory, "Has the lamp been moved?")[0] is True
+    assert ask(memory, "What is missing?")[0] == "cup"
+    assert ask(memory, "What has changed?")[0] == "gone: cup; moved: lamp"
+    assert ask(memory, "Is anything missing?") == (True, "Yes. Cup.")
