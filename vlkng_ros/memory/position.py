@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -154,11 +155,22 @@ class PositionState(NamedTuple):
             return PositionEstimate(frame_id, map_id, self.robot_m, covariance, source)
         mean, (xx, xy, xz, yy, yz, zz) = point(self.track)
         covariance = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        if self.former is not None:
-            # The second moment, about the new place, of being at either.
-            back = np.subtract(tracking.place(self.former), mean)
-            covariance = covariance + MOVE_DOUBT * np.outer(back, back)
+        for elsewhere, probability in self._doubts(self.track):
+            # The second moment, about the place that is stated, of being at either.
+            off = np.subtract(elsewhere, mean)
+            covariance = covariance + probability * np.outer(off, off)
         return PositionEstimate(frame_id, map_id, mean, covariance, source)
+
+    def _doubts(self, track: Track) -> Iterator[tuple[Vec3, float]]:
+        """Where else it may be, and how likely that is."""
+        if self.former is not None:
+            yield tracking.place(self.former), MOVE_DOUBT
+        if self.challenger is not None:
+            height = tracking.height_m(track)
+            alike = (
+                self.challenger if height is None else tracking.with_height(self.challenger, (math.log(height), 0.06))
+            )
+            yield tracking.place(alike), self.standing / (2 * CHALLENGE_WON)
 
     def to_bytes(self) -> bytes:
         """A compact, exact and versioned form (38 bytes and 288 a track)."""

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scenes import Thing, along, entity_of, looking_from, remembered, standing
+from scenes import Thing, along, detection, entity_of, looking_from, remembered, standing
 
 from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.association.hybrid import CROWD, MAX_MISFIT, HybridAssociator, match, misfit
@@ -185,6 +185,20 @@ def test_a_moved_thing_may_still_be_where_it_was() -> None:
         # One in four is another one, 2 m from it: 0.25 * 4 on top of a variance of centimetres.
         assert position.covariance_m2[1, 1] == pytest.approx(1.0, abs=0.1)
         assert position.covariance_m2[2, 2] < 0.01
+
+
+def test_a_place_that_two_boxes_deny_is_unsure() -> None:
+    aside = Thing("chair", (4.0, 1.2, 0.6))
+    place, variances = PositionState.empty(), []
+    for thing, bases in ((CHAIR, PASSING), (aside, along((0.0, 0.0), (0.0, 0.5), 0.0, 2))):
+        for base in bases:
+            box = detection(thing, base)
+            assert box is not None
+            place = place.updated(_keyframe(base), box)
+        variances.append(float(place.estimate("map", "house").covariance_m2[1, 1]))
+    assert variances[0] < 0.01
+    # Two of the six boxes that it takes say that it is 1.2 m aside.
+    assert variances[1] == pytest.approx(2 / 6 * 1.2**2, rel=0.15)
 
 
 def test_a_place_is_as_sure_as_its_boxes_agree() -> None:
