@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vlkng_ros.memory.bearing import camera_view
+from vlkng_ros.memory.bearing import CameraView, camera_view
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.entities import EntityRows, KnownEntity
 from vlkng_ros.memory.fold import Folded, Reach, stored_label
@@ -67,7 +67,8 @@ class LiveView:
         self._labels: dict[int, str] = {}
         self._similar: dict[str, Similarities] = {}
         self._keyframes = keyframes
-        self._looks: dict[str, Looks] = {}
+        self._looks: dict[str, Looks] | None = None
+        """By map; read when they are first asked for, which is seldom, and after keyframes were moved."""
 
     def load(self) -> None:
         """Read where every entity is; everything else is read when it is asked for."""
@@ -77,6 +78,7 @@ class LiveView:
         self._used.clear()
         self._labels.clear()
         self._similar.clear()
+        self._looks = None
         query = "SELECT id, associated FROM view WHERE name = ?"
         row = self._connection.execute(query, (self.name,)).fetchone()
         if row is None:
@@ -91,11 +93,10 @@ class LiveView:
         )
         for row in self._connection.execute(f"SELECT {_PLACED} FROM entity WHERE view = ?", (self.number,)):
             self._place_row(row)
-        self._load_looks()
 
     def relocated(self, keys: Iterable[int]) -> None:
         """Read anew these entities (of any view), whose places were derived anew, as keyframes are elsewhere now."""
-        self._load_looks()
+        self._looks = None
         query = f"SELECT {_PLACED} FROM entity WHERE id = ? AND view = ?"
         for key in keys:
             row = self._connection.execute(query, (key, self.number)).fetchone()
@@ -150,6 +151,8 @@ class LiveView:
 
     def looks_at(self, keyframe: Keyframe, at_m: Vec3) -> int:
         """How often, on earlier visits, a place was looked at from where this keyframe sees it."""
+        if self._looks is None:
+            self._looks = self._read_looks()
         looks, camera = self._looks.get(keyframe.map_id), self._keyframes.camera(keyframe)
         return 0 if looks is None or camera is None else looks.count(camera, at_m, keyframe.stamp_ns)
 
@@ -192,9 +195,8 @@ class LiveView:
     ) -> None:
         """Take over in memory what was committed: entities, counters, labels, how far association has come."""
         self.associated = described
-        camera = self._keyframes.camera(keyframe)
-        if camera is not None:
-            self._looks.setdefault(keyframe.map_id, Looks()).add(camera, keyframe.stamp_ns)
+        if self._looks is not None:
+            _add_look(self._looks, keyframe, self._keyframes.camera(keyframe))
         self._used.update(used)
         self._labels.update(labels)
         for entity in entities:
@@ -210,15 +212,14 @@ class LiveView:
             found = self._used[slug_hash] = 0 if row is None else int(row[0])
         return found
 
-    def _load_looks(self) -> None:
+    def _read_looks(self) -> dict[str, Looks]:
         """The looks of every keyframe that this view has associated, in that order."""
-        self._looks.clear()
+        looks: dict[str, Looks] = {}
         query = f"SELECT {KEYFRAME} FROM keyframe k WHERE k.described <= ? ORDER BY k.described"
         for row in self._connection.execute(query, (self.associated,)):
             keyframe = self._keyframes.decode(row)
-            camera = camera_view(keyframe)
-            if camera is not None:
-                self._looks.setdefault(keyframe.map_id, Looks()).add(camera, keyframe.stamp_ns)
+            _add_look(looks, keyframe, camera_view(keyframe))
+        return looks
 
     def _remember(self, entity: KnownEntity) -> None:
         self._records.pop(entity.key, None)
@@ -239,6 +240,11 @@ class LiveView:
         if grid is None:
             grid = self._grids[map_id] = NamedGrid()
         grid.place(key, label, position_m, seen_from_m)
+
+
+def _add_look(looks: dict[str, Looks], keyframe: Keyframe, camera: CameraView | None) -> None:
+    if camera is not None:
+        looks.setdefault(keyframe.map_id, Looks()).add(camera, keyframe.stamp_ns)
 
 
 def unit(vector: FloatArray) -> FloatArray:
