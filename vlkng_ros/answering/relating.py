@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -122,17 +123,19 @@ class Relating:
         found = self.finder.find(asked, self.scene, self.asker_m)
         sure = confidence(found.support, found.needed)
         seen = sure >= self._min_confidence and bool(len(found.peaks.frames))
-        ids = tuple(dict.fromkeys(self._ids(phrase, found))) if seen and self.view else ()
+        ids = self._ids(phrase, found) if seen and self.view else ()
         return Thing(phrase, sure, seen, found, ids, tuple(self._located(ids)))
 
-    def _ids(self, phrase: str, found: Found) -> Iterator[str]:
+    def _ids(self, phrase: str, found: Found) -> tuple[str, ...]:
+        """The entities called so of the frames that show it best, in their order."""
         names = _names(phrase)
         frames = self.scene.keyframe_ids[found.total.best(RELATED_FRAMES)].tolist()
         shown = self.retriever.reader.entities_in_each(self.view, frames)
-        for frame in frames:
-            for entity_id in shown[frame]:
-                if _is_called(entity_id, names):
-                    yield entity_id
+        ids = dict.fromkeys(chain.from_iterable(shown[frame] for frame in frames))
+        # Many are of few types.
+        types = {entity_id.rpartition("_")[0]: entity_id for entity_id in ids}
+        called = {name for name, entity_id in types.items() if _is_called(entity_id, names)}
+        return tuple(entity_id for entity_id in ids if entity_id.rpartition("_")[0] in called)
 
     def _located(self, ids: tuple[str, ...]) -> Iterator[Entity]:
         for entity_id in ids:
