@@ -38,17 +38,14 @@ def unbound(index: TextIndex, slots: NDArray[np.intp], heads: Iterable[str], oth
         others: what else is said of it.
     """
     words = index.said.of(slots)
-    head = index.said.where(words, heads)
+    head = np.flatnonzero(index.said.where(words, heads))
     named = _any(head, words.rows, len(slots))
     lost = np.zeros(len(slots))
     for term in others:
-        here = index.said.where(words, term.spellings)
-        near = here & head
-        for apart in range(1, BINDING_SPAN + 1):
-            together = words.rows[apart:] == words.rows[:-apart]
-            near[apart:] |= here[apart:] & head[:-apart] & together
-            near[:-apart] |= here[:-apart] & head[apart:] & together
-        bound = _any(near, words.rows, len(slots))
+        here = np.flatnonzero(index.said.where(words, term.spellings))
+        before, after = _around(here, head)
+        near = _within(here, before, words.rows, BINDING_SPAN) | _within(here, after, words.rows, BINDING_SPAN)
+        bound = _any(here[near], words.rows, len(slots))
         if term.color:
             looked = np.flatnonzero(bound & named)
             bound[looked] = _colored(index, slots[looked], heads, term.spellings)
@@ -64,28 +61,31 @@ def _colored(
     "A building with beige walls" is no beige building.
     """
     words = index.heard.of(slots)
-    rows = words.rows
-    head = index.heard.where(words, heads)
     at = np.flatnonzero(index.heard.where(words, colors))
-    goes = np.zeros(len(at), dtype=np.bool_)
-    for ahead in range(1, COLOR_SPAN + 1):
-        there = np.minimum(at + ahead, len(rows) - 1)
-        goes |= head[there] & (rows[there] == rows[at])
-    # said of it: a form of "to be" between the color and the last mention of the thing before it
-    thing = _last(head, at)
-    within = (thing >= 0) & (at - thing <= 2 * COLOR_SPAN)
-    goes |= within & (rows[thing] == rows[at]) & (_last(index.heard.where(words, _COPULA), at) >= thing)
-    return _any(goes, rows[at], len(slots))
+    thing, next_thing = _around(at, np.flatnonzero(index.heard.where(words, heads)))
+    copula, _ = _around(at, np.flatnonzero(index.heard.where(words, _COPULA)))
+    # said of it: a form of "to be" between the last mention of the thing before the color and the color
+    goes = _within(at, thing, words.rows, 2 * COLOR_SPAN) & (copula >= thing)
+    goes |= _within(at, next_thing, words.rows, COLOR_SPAN)
+    return _any(at[goes], words.rows, len(slots))
 
 
-def _last(there: NDArray[np.bool_], at: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The last place before each of some places at which something is there, or -1."""
-    last = np.maximum.accumulate(np.concatenate([[-1], np.where(there, np.arange(len(there)), -1)]))
-    return np.asarray(last[at], dtype=np.intp)
+def _around(at: NDArray[np.intp], places: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The last of some places up to each word, and the first one after it; -1 where there is none."""
+    known = np.concatenate([[-1], places, [-1]])
+    behind = np.searchsorted(places, at, side="right")
+    return known[behind], known[behind + 1]
 
 
-def _any(there: NDArray[np.bool_], rows: NDArray[np.intp], count: int) -> NDArray[np.bool_]:
-    """Which rows have something anywhere."""
+def _within(
+    at: NDArray[np.intp], other: NDArray[np.intp], rows: NDArray[np.intp], span: int
+) -> NDArray[np.bool_]:
+    """Which words have another one, -1 for none, within so many words of the same text."""
+    return np.asarray((other >= 0) & (np.abs(at - other) <= span) & (rows[other] == rows[at]))
+
+
+def _any(there: NDArray[np.intp], rows: NDArray[np.intp], count: int) -> NDArray[np.bool_]:
+    """Which rows have any of some words."""
     found = np.zeros(count, dtype=np.bool_)
     found[rows[there]] = True
     return found

@@ -48,15 +48,14 @@ class Scored(NamedTuple):
 class ByWords:
     """Texts by the words that they say.
 
-    ``denied`` say that it is absent, ``spelt`` is the phrase as the memory spells it, ``known`` whether the memory
-    knows each of its ``count`` words; ``total`` is their weight and ``heard`` the share of it that the memory knows.
+    ``denied`` say that it is absent, ``spelt`` is the phrase as the memory spells it; ``total`` is the weight of its
+    ``count`` words and ``heard`` the share of it that the memory knows.
     """
 
     found: Scored
     """Slots ascending."""
     denied: Slots
     spelt: str
-    known: bool
     total: float
     heard: float
     count: int
@@ -101,8 +100,12 @@ class Lexical:
         spelt = " ".join(_respelt(word, wanted) for word in tokens(phrase)) or phrase
         heard = [any(len(lists[spelling].slots) for spelling in term.spellings) for term in wanted.values()]
         weight = sum(term.weight for term, is_heard in zip(wanted.values(), heard, strict=True) if is_heard)
-        known = bool(wanted) and all(heard)
-        return ByWords(Scored(slots, score, covered), union(denied), spelt, known, total, weight / total, len(wanted))
+        return ByWords(Scored(slots, score, covered), union(denied), spelt, total, weight / total, len(wanted))
+
+    def knows(self, phrase: str, cut: Cut, besides: str) -> bool:
+        """Whether texts known at the cut say, or deny, each word of a phrase that another one does not have."""
+        own = set(terms(phrase)).difference(terms(besides), NUMBERS)
+        return all(self._index.knows(term, cut) for term in own)
 
     def terms(self, phrase: str, cut: Cut) -> dict[str, Term]:
         """The terms of a phrase, less numbers, with what each of them weighs at the cut."""

@@ -123,6 +123,9 @@ class Matcher:
         """The texts of the cut's keyframes that fit any of some wordings best, at most ``limit``."""
         if not cut.slots or not wordings or not cut.frames:
             return _NOTHING
+        # Another wording whose own words the memory never heard finds nothing that the first one does not.
+        first = wordings[0].text
+        wordings = [wordings[0], *(w for w in wordings[1:] if self._lexical.knows(w.text, cut, besides=first))]
         window = self._index.window_slots(cut)
         lexical = [self._lexical.score(w.text, cut, first=i == 0) for i, w in enumerate(wordings)]
         dense = self._dense(wordings, lexical, cut, window)
@@ -152,8 +155,7 @@ class Matcher:
         found: list[Scored | None] = [None] * len(wordings)
         if not self._by_meaning or self._index.dense is None:
             return found
-        # another wording in words that the memory never heard means what the first wording means
-        asked = [i for i in range(len(wordings)) if i == 0 or lexical[i].known][:MAX_ENCODED]
+        asked = range(min(len(wordings), MAX_ENCODED))
         vectors = self._encoded([lexical[i].spelt for i in asked])
         if vectors is None:
             return found
