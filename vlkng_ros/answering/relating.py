@@ -47,6 +47,8 @@ NEAR_ASKER_M = 30.0
 """How far around the asker things with a place of their own are looked for."""
 MOST_AROUND = 200
 SAME_SPOT_M = 0.1
+THING_FRAMES = 20
+"""Best frames of a thing whose entities are looked at."""
 CLEAR = 0.5
 """Share of the best evidence for a thing from which a frame was taken near it."""
 _PRONOUN = re.compile(r"^(?:it|them|him|her|me|us|you|there|this|that|these|those)$")
@@ -129,7 +131,7 @@ class Relating:
     def _ids(self, phrase: str, found: Found) -> tuple[str, ...]:
         """The entities called so of the frames that show it best, in their order."""
         names = _names(phrase)
-        frames = self.scene.keyframe_ids[found.total.best(RELATED_FRAMES)].tolist()
+        frames = self.scene.keyframe_ids[found.total.best(THING_FRAMES)].tolist()
         shown = self.retriever.reader.entities_in_each(self.view, frames)
         ids = dict.fromkeys(chain.from_iterable(shown[frame] for frame in frames))
         # Many are of few types.
