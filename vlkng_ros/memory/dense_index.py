@@ -1,4 +1,4 @@
-"""Unit vectors of texts, in order of first mention, searched exactly while few and through sign codes when many.
+"""Unit vectors of texts or crops, by slot, searched exactly while few and through sign codes when many.
 
 A code is the sign of every dimension, 48 bytes for 384 of them. Where more than ``EXACT`` vectors are in play, those
 whose codes agree best with the query's are compared exactly. Nothing is trained, so that the vectors up to a moment
@@ -7,7 +7,7 @@ give the same answer whether or not others follow.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +29,17 @@ _ONES = np.array([bin(byte).count("1") for byte in range(256)], dtype=np.uint8)
 
 
 class DenseIndex:
-    """Row ``i`` is the vector of the text in slot ``i``; a text without a vector has a row of zeros."""
+    """Row ``i`` is the vector of the text in slot ``i``; a text without a vector has a row of zeros.
 
-    def __init__(self, dimensions: int) -> None:
+    Args:
+        dimensions: length of the vectors.
+        dtype: as which they are held.
+    """
+
+    def __init__(self, dimensions: int, dtype: type[np.floating[Any]] = np.float32) -> None:
         self.dimensions = dimensions
         self._count = 0
-        self._rows: FloatArray = np.zeros((64, dimensions), dtype=np.float32)
+        self._rows: NDArray[np.floating[Any]] = np.zeros((64, dimensions), dtype=dtype)
         self._words = -(-dimensions // 64)
         first = min(FIRST_WORDS, self._words)
         self._first: list[NDArray[np.uint64]] = [np.zeros(64, dtype=np.uint64) for _ in range(first)]
@@ -62,11 +67,11 @@ class DenseIndex:
 
     def rows(self, slots: NDArray[np.intp]) -> FloatArray:
         """Vectors of some slots, shape ``(len(slots), dimensions)``."""
-        return self._rows[slots]
+        return self._rows[slots].astype(np.float32, copy=False)
 
     def all_rows(self, upto: int) -> FloatArray:
         """A view of the first ``upto`` vectors."""
-        return self._rows[:upto]
+        return self._rows[:upto].astype(np.float32, copy=False)
 
     def similar(
         self, queries: FloatArray, upto: int, among: NDArray[np.intp] | None = None
@@ -89,6 +94,7 @@ class DenseIndex:
         else:
             slots = np.arange(upto) if among is None else among
         rows = self._rows[:upto] if len(slots) == upto else self._rows.take(slots, axis=0)
+        rows = rows.astype(np.float32, copy=False)
         return slots, np.stack([rows @ query for query in queries])
 
     def _shortlist(self, query: FloatArray, slots: NDArray[np.intp] | None, upto: int) -> NDArray[np.intp]:

@@ -45,15 +45,16 @@ def read_crops(
 ) -> Iterator[Crop]:
     """Visual embeddings of observations with ids above one, ascending."""
     query = (
-        "SELECT c.observation, k.id, k.visual_encoder, c.vector FROM crop c JOIN observation o ON o.id = c.observation "
+        "SELECT c.observation, k.id, k.stamp, k.visual_encoder, c.vector FROM crop c "
+        "JOIN observation o ON o.id = c.observation "
         "JOIN keyframe k ON k.id = o.keyframe WHERE c.observation > ? ORDER BY c.observation LIMIT ?"
     )
     while True:
         with reading():
             rows = connection.execute(query, (after_observation_id, PAGE)).fetchall()
-            named = [(*row[:2], catalogs.term(row[2]), row[3]) for row in rows]
-        for observation, keyframe, encoder, data in named:
-            yield Crop(observation, keyframe, encoder, unpack_vector(data))
+            named = [(*row[:3], catalogs.term(row[3]), row[4]) for row in rows]
+        for observation, keyframe, stamp_ns, encoder, data in named:
+            yield Crop(observation, keyframe, stamp_ns, encoder, unpack_vector(data))
         if len(rows) < PAGE:
             return
         after_observation_id = rows[-1][0]

@@ -181,6 +181,7 @@ class Crop:
 
     observation_id: int
     keyframe_id: int
+    stamp_ns: int
     encoder_id: str
     vector: FloatArray
     """Unit length, shape ``(d,)``."""

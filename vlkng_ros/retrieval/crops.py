@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vlkng_ros.memory import MemoryReader
+from vlkng_ros.memory.dense_index import DenseIndex
 from vlkng_ros.memory.text_index import TextIndex
 from vlkng_ros.retrieval.retriever import Scene
-from vlkng_ros.types import FloatArray, TextEncoder
+from vlkng_ros.types import TextEncoder
 
 
 class CropIndex:
-    """Crop vectors of one memory, all in RAM as float16. Use from the reader's thread.
+    """Crop vectors of one memory, in RAM as float16, of many the nearest by sign codes. Use from the reader's thread.
 
     Args:
         reader: the memory.
@@ -26,7 +27,8 @@ class CropIndex:
         self._last = 0
         self._observations: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._keyframes: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._vectors: NDArray[np.float16] = np.zeros((0, encoder.dimensions), dtype=np.float16)
+        self._stamps_ns: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._vectors = DenseIndex(encoder.dimensions, np.float16)
 
     def __len__(self) -> int:
         self._follow()
@@ -44,12 +46,18 @@ class CropIndex:
         self._follow()
         if not len(self._observations):
             return []
-        query: FloatArray = self._encoder.encode([phrase])[0]
-        cosines = self._vectors @ query.astype(np.float16)
+        if not len(scene):
+            return []
+        among = None
+        if len(scene) < len(index.keyframe_ids):
+            inside = (self._stamps_ns >= scene.stamps_ns[0]) & (self._stamps_ns <= scene.stamps_ns[-1])
+            among = np.flatnonzero(inside)
+        rows, (cosines,) = self._vectors.similar(self._encoder.encode([phrase]), len(self._observations), among)
         found: list[tuple[int, int, float]] = []
-        for row in np.argsort(-cosines.astype(np.float32), kind="stable").tolist():
+        for at in np.argsort(-cosines, kind="stable").tolist():
             if len(found) == top:
                 break
+            row = int(rows[at])
             keyframe_id = int(self._keyframes[row])
             frame = index.frame_of(keyframe_id)
             if frame is None or not scene.cut.first <= frame < scene.cut.last:
@@ -58,7 +66,7 @@ class CropIndex:
             # What was forgotten since it was read must not be found.
             if all(o.observation_id != observation for o in self._reader.observations(keyframe_id)):
                 continue
-            found.append((frame - scene.cut.first, observation, float(cosines[row])))
+            found.append((frame - scene.cut.first, observation, float(cosines[at])))
         return found
 
     def _follow(self) -> None:
@@ -73,5 +81,5 @@ class CropIndex:
         if usable:
             self._observations = np.append(self._observations, [crop.observation_id for crop in usable])
             self._keyframes = np.append(self._keyframes, [crop.keyframe_id for crop in usable])
-            rows = np.stack([crop.vector for crop in usable]).astype(np.float16)
-            self._vectors = np.concatenate([self._vectors, rows])
+            self._stamps_ns = np.append(self._stamps_ns, [crop.stamp_ns for crop in usable])
+            self._vectors.append(np.stack([crop.vector for crop in usable]))
