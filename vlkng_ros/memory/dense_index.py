@@ -74,55 +74,58 @@ class DenseIndex:
         return self._rows[:upto].astype(np.float32, copy=False)
 
     def similar(
-        self, queries: FloatArray, upto: int, among: NDArray[np.intp] | None = None
+        self, queries: FloatArray, upto: int, among: NDArray[np.intp] | None = None, since: int | None = None
     ) -> tuple[NDArray[np.intp], FloatArray]:
         """Cosines of the texts nearest to some queries.
 
         Args:
             queries: unit vectors, shape ``(q, dimensions)``.
             upto: only slots below it are seen.
-            among: some of those slots, ascending; None for all.
+            among: some of those slots, ascending; None for none, or for all where ``since`` is None, too.
+            since: all slots from it on are seen besides, which lie behind those of ``among``.
 
         Returns:
             ``(slots, cosines)`` with shapes ``(s,)`` and ``(q, s)``, slots ascending. Exact and complete while
             no more than ``EXACT`` slots are in play; else the first query's shortlist, for all queries.
         """
         queries = np.asarray(queries, dtype=np.float32)
-        count = upto if among is None else len(among)
-        if count > EXACT:
-            slots = self._shortlist(queries[0], among, upto)
+        if since is None:
+            since = 0 if among is None else upto
+        some = np.zeros(0, dtype=np.intp) if among is None else among
+        if len(some) + upto - since > EXACT:
+            slots = self._shortlist(queries[0], some, since, upto)
         else:
-            slots = np.arange(upto) if among is None else among
+            slots = np.concatenate([some, np.arange(since, upto)])
         rows = self._rows[:upto] if len(slots) == upto else self._rows.take(slots, axis=0)
         rows = rows.astype(np.float32, copy=False)
         return slots, np.stack([rows @ query for query in queries])
 
-    def _shortlist(self, query: FloatArray, slots: NDArray[np.intp] | None, upto: int) -> NDArray[np.intp]:
-        """Those of some slots (None: all) whose codes are nearest, in two passes: a part of the code, then all."""
+    def _shortlist(self, query: FloatArray, some: NDArray[np.intp], since: int, upto: int) -> NDArray[np.intp]:
+        """Those of ``similar``'s slots whose codes are nearest, in two passes: a part of the code, then all."""
         code = self._code(query[None, :])[0]
-        apart = self._first_apart(code, slots, upto)
+        apart = np.zeros(len(some) + upto - since, dtype=np.uint8)
+        # In pieces that stay in the processor's cache.
+        for start in range(0, len(some), _PIECE):
+            self._first_apart(code, some[start : start + _PIECE], apart[start : min(start + _PIECE, len(some))])
+        for start in range(since, upto, _PIECE):
+            end, behind = min(start + _PIECE, upto), len(some) - since
+            self._first_apart(code, slice(start, end), apart[start + behind : end + behind])
+        near = np.arange(len(apart))
         if len(apart) > FIRST_SHORTLIST:
             near = np.flatnonzero(apart <= _border(apart[::EVERY], FIRST_SHORTLIST // EVERY))
-            apart, slots = apart[near], near if slots is None else slots[near]
-        elif slots is None:
-            slots = np.arange(upto)
+            apart = apart[near]
+        of_some = int(np.searchsorted(near, len(some)))
+        slots = np.concatenate([some[near[:of_some]], near[of_some:] + (since - len(some))])
         if len(slots) <= SHORTLIST:
             return slots
         for signs in _ones(self._rest.take(slots, axis=0) ^ code[len(self._first) :]).T:
             apart = np.add(apart, signs, dtype=np.uint16)
         return slots[_nearest(apart, SHORTLIST)]
 
-    def _first_apart(self, code: NDArray[np.uint64], slots: NDArray[np.intp] | None, upto: int) -> NDArray[np.uint8]:
-        """How many of its first signs differ between a code and those of some slots, or of all up to a limit."""
-        count = upto if slots is None else len(slots)
-        apart = np.zeros(count, dtype=np.uint8)
-        # In pieces that stay in the processor's cache.
-        for start in range(0, count, _PIECE):
-            piece = slice(start, min(start + _PIECE, count))
-            at: slice | NDArray[np.intp] = piece if slots is None else slots[piece]
-            for word, signs in zip(self._first, code, strict=False):
-                apart[piece] += _ones(word[at] ^ signs)
-        return apart
+    def _first_apart(self, code: NDArray[np.uint64], at: slice | NDArray[np.intp], apart: NDArray[np.uint8]) -> None:
+        """Adds up, in ``apart``, how many of its first signs differ between a code and those of some slots."""
+        for word, signs in zip(self._first, code, strict=False):
+            apart += _ones(word[at] ^ signs)
 
     def _code(self, vectors: FloatArray) -> NDArray[np.uint64]:
         """Signs, shape ``(n, words)``."""

@@ -9,8 +9,10 @@ from vlkng_ros.memory.column import Column
 
 TAIL = 8192
 """Mentions that wait until they are merged into those that are sorted by text."""
+LESS = 2
+"""Where a window has more mentions than all that are asked for, one half of these are enough."""
 SHARE_OF_ONE = 2
-"""No text takes more than one half of the mentions that are asked for."""
+"""No text takes more than one half of the mentions that are returned."""
 EARLIEST = 4
 """Of a text with more than that, one of four is among its first; the others are the latest."""
 _FRAME = 0xFFFFFFFF
@@ -97,13 +99,14 @@ class MentionColumns:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Mentions of some texts, each once, in the frames ``[first, last)``, whose mentions are ``[start, end)``.
 
-        Where they are more than ``limit`` no more than that: those of the first texts, of each at most one half,
-        of these one of four from the beginning and the others from the end of the window.
+        Where the window has more than ``limit`` at most one half of that: those of the first texts, of each at most
+        one half again, of these one of four from the beginning and the others from the end of the window.
 
         Returns their frames, and the places of their texts in ``slots``, ascending.
         """
         if end - start <= limit:
             return self._ranked(slots, start, end)
+        limit //= LESS
         (low, high), (later, later_end) = self._spans(slots, first, last)
         early = high - low
         counts = early + later_end - later

@@ -339,14 +339,12 @@ class TextIndex:
             return None
         return union([np.unique(self.mentions_in(cut)[1])])
 
-    def compared(self, cut: Cut) -> Slots | None:
-        """The texts whose vectors a question is compared with: None for all, or the labels and the latest others."""
-        if cut.slots <= COMPARED:
-            return None
-        first = cut.slots - COMPARED
+    def compared(self, cut: Cut) -> tuple[Slots, int]:
+        """The texts whose vectors a question is compared with: some labels, and all texts from a slot on."""
+        first = max(0, cut.slots - COMPARED)
         labels = self._labels.view()
         old = labels[: int(np.searchsorted(labels, np.int32(first)))]
-        return np.concatenate([old[-LABELS_COMPARED:].astype(np.intp), np.arange(first, cut.slots)])
+        return old[-LABELS_COMPARED:].astype(np.intp), first
 
     def says_all(self, cut: Cut) -> bool:
         """Whether every text known at the cut is mentioned in it."""
@@ -366,7 +364,8 @@ class TextIndex:
         Args:
             slots: most important first, each once.
             cut: the window.
-            limit: mentions returned at most; of a text that has more than its share, the first and the latest.
+            limit: mentions returned at most, and half of it where the cut has more in all; of a text that has more
+                than its share, the first and the latest.
 
         Returns:
             ``(frames, ranks)``: the frame of a mention and the place of its text in ``slots``, ranks ascending.

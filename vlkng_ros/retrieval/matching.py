@@ -159,8 +159,8 @@ class Matcher:
         vectors = self._encoded([lexical[i].spelt for i in asked])
         if vectors is None:
             return found
-        among = self._index.compared(cut) if window is None else window
-        slots, cosines = self._index.dense.similar(vectors, cut.slots, among)
+        among, since = self._index.compared(cut) if window is None else (window, None)
+        slots, cosines = self._index.dense.similar(vectors, cut.slots, among, since)
         for row, i in enumerate(asked):
             near = np.flatnonzero(cosines[row] > UNRELATED_COSINE)
             at, cosine = slots[near], cosines[row][near]
