@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 
 from vlkng_ros.answering.confidence import absence
 from vlkng_ros.answering.draft import Draft
@@ -62,10 +61,10 @@ def of_change(query: Query, relating: Relating) -> Draft:
 
 def _of_any(query: Query, change: Change, relating: Relating) -> Draft:
     reader, scene = relating.retriever.reader, relating.scene
-    known = reader.entities(relating.view, relating.as_of_ns) if relating.view else ()
-    entities = list(itertools.islice(known, LOOKED_THROUGH + 1))
-    if not entities or len(entities) > LOOKED_THROUGH:
+    count = reader.count(relating.view, relating.as_of_ns) if relating.view else 0
+    if not 0 < count <= LOOKED_THROUGH:
         return Draft(query.kind, None, 0.0, reason="I cannot tell which of the things that I remember changed")
+    entities = list(reader.entities(relating.view, relating.as_of_ns))
     table = reader.frames()
     since = int(scene.stamps_ns[0])
     if not query.times:  # new is what the drives before the last one did not show

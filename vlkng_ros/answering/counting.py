@@ -56,11 +56,19 @@ def things_of(query: Query, retriever: Retriever, finder: Finder, scene: Scene, 
     if not finder.in_view:
         return []
     reader, index = retriever.reader, retriever.index
-    names = _names(query)
-    called = [slot for slot in found.fit.slots.tolist() if frozenset(index.terms_of[slot]) in names]
+    names = [tuple(terms(wording.text)) for wording in wordings(query.target)]
+    called = [slot for slot in found.fit.slots.tolist() if _is_called(index.terms_of[slot], names)]
     view, since, until = finder.in_view, int(scene.stamps_ns[0]), int(scene.stamps_ns[-1])
     ids = dict.fromkeys(name for slot in called for name in reader.labelled(view, index.text_id_of(slot)))
+    table = reader.frames()
+    if since <= int(table.stamps_ns[0]) and until >= int(table.stamps_ns[-1]):
+        return list(ids)  # all of them were seen at some time
     return [name for name in ids if reader.sightings(view, name, since, until, limit=1)]
+
+
+def _is_called(label: tuple[str, ...], names: list[tuple[str, ...]]) -> bool:
+    """Whether a label names what one of some names does, or a sort of it: a red chair is a chair."""
+    return any(name and label[-1:] == name[-1:] and set(name) <= set(label) for name in names)
 
 
 def compared(comparison: Comparison, kind: AnswerKind, count: Callable[[str, bool], Draft]) -> Draft:

@@ -45,15 +45,16 @@ def seen_most(query: Query, relating: Relating) -> Draft:
     frames, slots, caption = retriever.index.mentions_in(scene.cut)
     frames = frames - scene.cut.first
     kept = shown[frames] & (~caption if not caption.all() else caption)
-    pairs = np.unique(np.stack([slots[kept], frames[kept]]), axis=1)
-    names, counts = np.unique(pairs[0], return_counts=True)
-    order = names[np.argsort(-counts, kind="stable")].tolist()
-    told = [slot for slot in order if said.isdisjoint(terms(retriever.index.texts[slot]))]
-    told = [slot for slot in told if asked_for(query, [retriever.index.texts[slot]])]
-    if not told:
+    pairs = np.sort((slots[kept].astype(np.int64) << 32) | frames[kept])
+    pairs = pairs[np.diff(pairs, prepend=-1) > 0]  # said twice of one picture counts once
+    counts = np.bincount(pairs >> 32)
+    order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+    texts = ((slot, retriever.index.texts[slot]) for slot in order.tolist())
+    told = (slot for slot, text in texts if said.isdisjoint(terms(text)) and asked_for(query, [text]))
+    best = next(told, None)
+    if best is None:
         return Draft(query.kind, None, 0.0, reason="I have no name for anything that I saw there")
-    best = told[0]
-    of_best = pairs[1][pairs[0] == best]
+    of_best = pairs[pairs >> 32 == best] & 0xFFFFFFFF
     also = f"{len(of_best)} of {int(shown.sum())} pictures show it."
     text = retriever.index.texts[best]
     return Draft(query.kind, text, SURE, ((int(of_best[-1]), 1.0),), thing=text, also=also)

@@ -158,6 +158,11 @@ class EntityColumns:
         at = self._at(key)
         return None if at is None else (int(self._numbers[1, at]), int(self._numbers[2, at]))
 
+    def count(self, as_of_ns: int) -> int:
+        """How many entities were seen by some time."""
+        numbers = self._numbers[:, : self._count]
+        return int(np.count_nonzero((numbers[3] != 0) & (numbers[4] <= as_of_ns)))
+
     def near(self, position_m: Vec3, radius_m: float, maps: Sequence[int]) -> list[int]:
         """Keys of the entities within ``radius_m``, nearest first, the earlier of two as near before the other."""
         if self._places is None:

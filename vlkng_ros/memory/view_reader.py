@@ -47,6 +47,11 @@ class ViewReader(Reading):
         with self._reading():
             return self._known(view, entity_id, as_of_ns).entity()
 
+    def count(self, view: str, as_of_ns: int) -> int:
+        """How many entities a view had by some time."""
+        with self._reading():
+            return self._follower.columns(self._view(view)).count(as_of_ns)
+
     def entities(self, view: str, as_of_ns: int | None = None) -> Iterator[Entity]:
         """Every entity of a view, in order of creation."""
         with self._reading():

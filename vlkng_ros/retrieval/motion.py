@@ -56,18 +56,21 @@ def turns(positions_m: FloatArray) -> list[Turn]:
     travel = np.concatenate([[0.0], np.cumsum(np.hypot(steps[:, 0], steps[:, 1]))])
     middle = (travel[:-1] + travel[1:]) / 2
     found: list[Turn] = []
+    ends = np.searchsorted(middle, middle + TURN_SPAN_M, side="right")
+    # Where all changes of heading in the next metres together are less than a turn there is none.
+    changed = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(heading)))])
+    starts = np.flatnonzero(changed[ends - 1] - changed >= TURN_RAD)
     i = 0
-    while i < len(heading) - 1:
-        window = np.flatnonzero(middle <= middle[i] + TURN_SPAN_M)
-        ahead = window[window > i]
-        if not len(ahead):
+    while True:
+        later = int(np.searchsorted(starts, i))
+        if later == len(starts):
+            break
+        i = int(starts[later])
+        turned = np.abs(heading[i + 1 : ends[i]] - heading[i]) >= TURN_RAD
+        if not turned.any():
             i += 1
             continue
-        change = heading[ahead] - heading[i]
-        if np.abs(change).max() < TURN_RAD:
-            i += 1
-            continue
-        j = int(ahead[int(np.argmax(np.abs(change) >= TURN_RAD))])
+        j = i + 1 + int(np.argmax(turned))
         sign = 1.0 if heading[j] > heading[i] else -1.0
         while j + 1 < len(heading) and sign * (heading[j + 1] - heading[j]) > 0.05:
             j += 1
@@ -109,10 +112,10 @@ def _thinned(positions_m: FloatArray) -> NDArray[np.intp]:
     if len(positions_m) < 2:
         return np.arange(len(positions_m))
     steps: Float64Array = np.hypot(*np.diff(positions_m[:, :2].astype(np.float64), axis=0).T)
-    travel = np.concatenate([[0.0], np.cumsum(steps)])
-    kept = [0]
     moved = np.flatnonzero(steps > 0.05) + 1
-    for frame in moved:
-        if travel[frame] - travel[kept[-1]] >= STEP_M:
-            kept.append(int(frame))
+    kept, since = [0], 0.0
+    for frame, travelled in zip(moved.tolist(), np.cumsum(steps)[moved - 1].tolist(), strict=True):
+        if travelled - since >= STEP_M:
+            kept.append(frame)
+            since = travelled
     return np.array(kept, dtype=np.intp)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from captioned_drives import SECOND, open_writer
+from captioned_drives import SECOND, Seen, open_writer, remember
 
 from vlkng_ros.answering import MemoryQuery
 from vlkng_ros.memory import MemoryReader, MemoryWriter
@@ -268,3 +268,13 @@ def test_what_is_gone_or_moved_is_what_the_view_believes(memory: MemoryQuery, mo
     assert ask(memory, "What is missing?")[0] == "cup"
     assert ask(memory, "What has changed?")[0] == "gone: cup; moved: lamp"
     assert ask(memory, "Is anything missing?") == (True, "Yes. Cup.")
+
+
+def test_a_sort_of_a_thing_is_one_of_it_and_what_only_has_its_name_is_not(tmp_path: Path) -> None:
+    labels = ("red chair", "blue chair", "office chair", "chair lift")
+    frames = [Seen(10 * i, 20.0 * i, 0.0, labels=(label,)) for i, label in enumerate(labels)]
+    with MemoryReader.open(remember(tmp_path / "memory.db", frames)) as reader:
+        memory = MemoryQuery(reader, None)
+        assert ask(memory, "How many chairs are there?")[0] == 3
+        assert ask(memory, "How many red chairs are there?")[0] == 1
+        assert ask(memory, "How many chairs did you see in the last 15 seconds?")[0] == 1

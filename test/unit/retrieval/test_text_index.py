@@ -113,8 +113,8 @@ def test_mentions_are_found_through_the_inverted_list_as_in_a_scan() -> None:
         sort()
         inverted = sorted(zip(*(part.tolist() for part in index.mentions_of(slots, cut, 20)), strict=True))
         assert set(inverted) <= set(scanned)
-        # Of 22 mentions, more than 20, 10 are returned, and of a text 5: the car's (frames 6, 9, 12, 15, 18) come first;
-        # of the door's 17 frames (4 to 20) 1 is the first and 4 are the latest.
+        # Of 22 mentions, more than 20, 10 are returned, and of a text 5: the car's (frames 6, 9, 12, 15, 18) come
+        # first; of the door's 17 frames (4 to 20) 1 is the first and 4 are the latest.
         assert [frame for frame, rank in inverted if rank == 0] == [6, 9, 12, 15, 18]
         assert [frame for frame, rank in inverted if rank == 1] == [4, *range(17, 21)]
 
