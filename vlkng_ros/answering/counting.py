@@ -10,6 +10,7 @@ from vlkng_ros.answering.draft import Draft
 from vlkng_ros.answering.sightings import runs_of
 from vlkng_ros.memory.words import COLORS, NUMBERS, SIZES, stem, terms, tokens
 from vlkng_ros.retrieval.amounts import FEW
+from vlkng_ros.retrieval.channels import type_terms
 from vlkng_ros.retrieval.comparing import Comparison
 from vlkng_ros.retrieval.hybrid_search import wordings
 from vlkng_ros.retrieval.phrases import head_of
@@ -22,6 +23,8 @@ LOOKED_AT = 40
 """Frames with the best evidence in which it is counted what is there at once."""
 EVERYTHING = 0.5
 """Confidence of a number of all things: each that was named twice, or split, or missed is in it."""
+ONE_BY_ONE = 2048
+"""Entities of which it is looked up one by one whether they were seen in a time."""
 BEFORE = 3
 """Words before a thing among which its number stands ("two small red cars")."""
 
@@ -63,6 +66,8 @@ def things_of(query: Query, retriever: Retriever, finder: Finder, scene: Scene, 
     table = reader.frames()
     if since <= int(table.stamps_ns[0]) and until >= int(table.stamps_ns[-1]):
         return list(ids)  # all of them were seen at some time
+    if len(ids) > ONE_BY_ONE:
+        return [name for name in reader.seen_between(view, since, until) if name in ids]
     return [name for name in ids if reader.sightings(view, name, since, until, limit=1)]
 
 
@@ -109,14 +114,9 @@ def everything(query: Query, retriever: Retriever, finder: Finder, scene: Scene)
     if (since, until) == (stats.oldest_ns, stats.newest_ns) and not query.excluded:
         count = stats.entities.get(finder.in_view, 0)
     else:
-        known = reader.entities(finder.in_view, until)
+        known = reader.seen_between(finder.in_view, since, until)
         left_out = [frozenset(terms(phrase)) for phrase in query.excluded]
-        count = sum(
-            entity.first_seen_ns <= until
-            and entity.last_seen_ns >= since
-            and not any(words <= frozenset(terms(entity.label)) for words in left_out)
-            for entity in known
-        )
+        count = sum(not any(words <= type_terms(name) for words in left_out) for name in known)
     return Draft(query.kind, count, EVERYTHING, ((len(scene) - 1, 1.0),))
 
 

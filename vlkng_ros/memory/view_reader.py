@@ -52,6 +52,27 @@ class ViewReader(Reading):
         with self._reading():
             return self._follower.columns(self._view(view)).count(as_of_ns)
 
+    def seen_between(self, view: str, since_ns: int, until_ns: int) -> list[str]:
+        """Ids of the entities that were seen in a window, at a cost that goes by how much was seen in it.
+
+        Of what is kept in summary only it is known when it was first and last seen.
+        """
+        with self._reading():
+            table = self._follower.keyframes.table
+            first, last = np.searchsorted(table.stamps_ns, (since_ns, until_ns + 1)).tolist()
+            ids = table.ids[first:last]
+            query = (
+                "SELECT e.type, e.number FROM (SELECT a.entity AS id FROM keyframe k JOIN assignment a ON a.view = ?1 "
+                "AND a.observation BETWEEN k.first_observation AND k.first_observation + k.observations - 1 "
+                "WHERE k.id BETWEEN ?4 AND ?5 AND k.stamp BETWEEN ?2 AND ?3 UNION "
+                "SELECT id FROM entity "
+                "WHERE view = ?1 AND (first_seen BETWEEN ?2 AND ?3 OR last_seen BETWEEN ?2 AND ?3)) s "
+                "JOIN entity e ON e.id = s.id ORDER BY e.id"
+            )
+            low, high = (int(ids.min()), int(ids.max())) if len(ids) else (1, 0)
+            rows = self._connection.execute(query, (self._view(view), since_ns, until_ns, low, high))
+            return [self._named(slug, number) for slug, number in rows]
+
     def entities(self, view: str, as_of_ns: int | None = None) -> Iterator[Entity]:
         """Every entity of a view, in order of creation."""
         with self._reading():

@@ -40,9 +40,10 @@ class FrameEvidence:
     """How often each mentions texts that fit nearly as well as its best, with repeats."""
 
 
-def frame_evidence(index: TextIndex, cut: Cut, fit: Fit) -> FrameEvidence:
-    """Evidence of the cut's frames for what ``fit`` is about."""
-    frames, ranks = index.mentions_of(fit.slots, cut, MAX_MENTIONS)
+def frame_evidence(index: TextIndex, cut: Cut, fit: Fit, *, whole: bool = False) -> FrameEvidence:
+    """Evidence of the cut's frames for what ``fit`` is about; ``whole`` is all there is, however much it may be."""
+    limit = cut.mention_last - cut.mention_first if whole else MAX_MENTIONS
+    frames, ranks = index.mentions_of(fit.slots, cut, limit)
     if not len(frames):
         return FrameEvidence(FrameScores.none(), FrameScores.none(), FrameScores.none())
     # By frame, and of each frame the best text first.

@@ -82,7 +82,7 @@ class HybridSearch:
         self._channels = channels
         self._crops = crops if Channel.VISUAL in channels else None
         self._relations = StoredRelations(retriever.reader, view) if view and Channel.RELATIONS in channels else None
-        self._known: dict[tuple[tuple[Wording, ...], Cut], tuple[Fit, FrameEvidence]] = {}
+        self._known: dict[tuple[tuple[Wording, ...], Cut, bool], tuple[Fit, FrameEvidence]] = {}
         self._texts = bool(channels & {Channel.LEXICAL, Channel.DENSE})
         self._hidden = hidden
         self._matcher = Matcher(
@@ -95,7 +95,9 @@ class HybridSearch:
 
     def find(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Found:
         """Places, in the order that the query's superlative asks for."""
-        fit, evidence = self._evidence_of(wordings_of(query), scene)
+        # How often and how long needs every mention; where and when it is enough to follow some.
+        whole = query.times_asked or query.kind is AnswerKind.DURATION or query.most is not None
+        fit, evidence = self._evidence_of(wordings_of(query), scene, whole=whole)
         support, needed = self._support(query, fit, scene), needed_support(query)
         total = evidence.total if Channel.TEMPORAL in self._channels else evidence.raw
         scale = scene.scale
@@ -182,12 +184,14 @@ class HybridSearch:
         shown = self._evidence_of(wordings(other), scene)[1].total
         return with_relation(total, shown, scene.positions_m, scale)
 
-    def _evidence_of(self, said: Sequence[Wording], scene: Scene) -> tuple[Fit, FrameEvidence]:
+    def _evidence_of(
+        self, said: Sequence[Wording], scene: Scene, *, whole: bool = False
+    ) -> tuple[Fit, FrameEvidence]:
         """The texts that fit some wordings, and the frames that show them; worked out once."""
-        key = (tuple(said), scene.cut)
+        key = (tuple(said), scene.cut, whole)
         if key not in self._known:
             fit = self._matcher.fit(said, scene.cut)
-            self._known[key] = fit, frame_evidence(self._index, scene.cut, fit)
+            self._known[key] = fit, frame_evidence(self._index, scene.cut, fit, whole=whole)
         return self._known[key]
 
     def _without(self, total: FrameScores, phrase: str, scene: Scene) -> FrameScores:

@@ -1,6 +1,7 @@
 """Questions that compare: how far, nearest, more, most, together, what changed. Every place is worked out by hand."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -278,3 +279,15 @@ def test_a_sort_of_a_thing_is_one_of_it_and_what_only_has_its_name_is_not(tmp_pa
         assert ask(memory, "How many chairs are there?")[0] == 3
         assert ask(memory, "How many red chairs are there?")[0] == 1
         assert ask(memory, "How many chairs did you see in the last 15 seconds?")[0] == 1
+
+
+def test_what_was_seen_between_two_times_is_what_has_a_sighting_between_them(tmp_path: Path) -> None:
+    said = (("cat",), ("cat", "dog"), (), ("dog", "cup"), ("cat",), ("lamp",))
+    frames = [Seen(10 * i, 8.0 * i, 0.0, labels=labels) for i, labels in enumerate(said)]
+    with MemoryReader.open(remember(tmp_path / "memory.db", frames)) as reader:
+        names = [entity.entity_id for entity in reader.entities("proximity")]
+        for first, last in itertools.combinations_with_replacement(range(-1, 61, 10), 2):
+            window = (first * SECOND, (last + 5) * SECOND)
+            expected = [name for name in names if reader.sightings("proximity", name, *window)]
+            assert reader.seen_between("proximity", *window) == expected
+        assert ask(MemoryQuery(reader, None), "How many things did you see in the last 25 seconds?")[0] == 4
