@@ -206,7 +206,17 @@ def pip(*arguments: str) -> list[str | Path]:
 
 
 def make_venv(python: str, system_ros: bool, log: Path) -> None:
-    """A fresh environment; with ROS from apt it sees that ROS's Python packages."""
+    """A fresh environment; with ROS from apt it sees that ROS's Python packages.
+
+    Raises:
+        SetupError: what is there is a link: what it leads to may be another checkout's.
+    """
+    for folder in (VENV, ROS):
+        if folder.is_symlink():
+            raise SetupError(
+                f"{folder} is a link to {folder.resolve()}, which was not set up for this folder.\n"
+                f"  what to do: rm {folder}; or leave it, and use it with . scripts/ros_env.sh"
+            )
     for old in (VENV, ROS / "build", ROS / "install", ROS / "stamps"):
         if old.exists():
             shutil.rmtree(old)
