@@ -37,6 +37,12 @@ _SAME_ASKED = (
      "take me to "),
     (re.compile(r"^what (?:can|could) be (?:found|seen|noticed)\b"), "what is"),
     (re.compile(r"^(?:at |around )?what time was it when (?:you|i|we) "), "when did you "),
+    (re.compile(r"^(?:when|what) (?:is|was) the (?:very )?(first|last) time (?:that |when )?(you|i|we) "
+                r"(?:saw|have seen|had seen|noticed|spotted) "),
+     r"when did \2 \1 see "),
+    (re.compile(r"^how (?:long|many (?:seconds|minutes|hours|days|weeks)) ago did (you|i|we) "
+                r"(?!.*\b(?:first|last|after|before|while|when)\b)(see|notice|spot) "),
+     r"when did \1 last \2 "),
     (re.compile(r"\bhow many (?:different )?(?:kinds|types|sorts) of "), "how many kinds of "),
     (re.compile(r"^who(?: is|'s| was| were| has been| have been) (?:here|there|around|home|present)$"),
      "who did you see"),
