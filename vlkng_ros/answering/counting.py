@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import Counter
 from collections.abc import Callable
 
@@ -13,6 +14,7 @@ from vlkng_ros.retrieval.amounts import FEW
 from vlkng_ros.retrieval.channels import type_terms
 from vlkng_ros.retrieval.comparing import Comparison
 from vlkng_ros.retrieval.hybrid_search import wordings
+from vlkng_ros.retrieval.kinds import things_of_kind
 from vlkng_ros.retrieval.phrases import head_of
 from vlkng_ros.retrieval.presets import Finder
 from vlkng_ros.retrieval.query import Query
@@ -27,6 +29,7 @@ ONE_BY_ONE = 2048
 """Entities of which it is looked up one by one whether they were seen in a time."""
 BEFORE = 3
 """Words before a thing among which its number stands ("two small red cars")."""
+_KINDS = re.compile(r"\bhow many (?:different )?(?:kinds|types|sorts) of\b")
 
 
 def counted(
@@ -49,6 +52,9 @@ def counted(
     qualities = [phrase for phrase in query.excluded if terms(phrase) and _is_quality(phrase)]
     if qualities:
         return _without(query, qualities, ids, retriever, finder, scene, frames, sure)
+    if query.excluded and (query.ordinal or not things_of_kind(query.target)):
+        reason = f"I saw {query.target}, and do not know which of them you leave out"
+        return Draft(query.kind, None, 0.0, frames, reason=reason)
     count = max(len(ids), at_once(query, retriever, scene, found))
     count = count or max(1, *(int(found.evidence.instances.of(frame)) for frame, _ in frames))
     return Draft(query.kind, count, sure, frames, thing=query.target)
@@ -105,18 +111,20 @@ def compared(comparison: Comparison, kind: AnswerKind, count: Callable[[str, boo
 
 
 def everything(query: Query, retriever: Retriever, finder: Finder, scene: Scene) -> Draft:
-    """How many things there were of any kind: the entities of the preset's view that were seen in the scene's time."""
+    """How many things, or kinds of things, there were: the preset's entities that were seen in the scene's time."""
     if not finder.in_view:
         return Draft(query.kind, None, 0.0)
     reader = retriever.reader
     since, until = int(scene.stamps_ns[0]), int(scene.stamps_ns[-1])
     stats = reader.stats()
-    if (since, until) == (stats.oldest_ns, stats.newest_ns) and not query.excluded:
+    kinds = _KINDS.search(query.text.lower()) is not None
+    if (since, until) == (stats.oldest_ns, stats.newest_ns) and not query.excluded and not kinds:
         count = stats.entities.get(finder.in_view, 0)
     else:
         known = reader.seen_between(finder.in_view, since, until)
         left_out = [frozenset(terms(phrase)) for phrase in query.excluded]
-        count = sum(not any(words <= type_terms(name) for words in left_out) for name in known)
+        seen = [name for name in known if not any(words <= type_terms(name) for words in left_out)]
+        count = len({name.rpartition("_")[0] for name in seen}) if kinds else len(seen)
     return Draft(query.kind, count, EVERYTHING, ((len(scene) - 1, 1.0),))
 
 

@@ -82,6 +82,9 @@ def ordered(query: Query, relating: Relating, draft: Draft) -> Draft:
         also = f"It is {metres:.1f} m away."
     elif related and len(related.objects) == 1 and (pair := closest(thing, relating.thing(query, related.objects[0]))):
         chosen = pair[1]
+        if query.kind is AnswerKind.POSITION:
+            near = pair[0] <= relating.reach_of(query, related)
+            also = f"{'It' if near else 'That is not near: it'} is {pair[0]:.1f} m from {related.objects[0]}."
     if chosen is None:
         return draft
     frame = relating.frame_of(chosen)

@@ -22,6 +22,7 @@ from vlkng_ros.answering.together import of_together
 from vlkng_ros.memory.words import COLORS, terms
 from vlkng_ros.retrieval.amounts import ANY
 from vlkng_ros.retrieval.comparing import Most
+from vlkng_ros.retrieval.grammar import NEAR
 from vlkng_ros.retrieval.kinds import things_of_kind
 from vlkng_ros.retrieval.motion_phrases import Boundary, MotionKind
 from vlkng_ros.retrieval.padding import TRIP
@@ -35,6 +36,8 @@ _THINGS_NEAR = re.compile(
     r"^(?:how many|(?:is|are|was|were) there .+) (?:things|objects|items) (?:are |were |is )?(?:there )?"
     r"(?:near|next to|beside|around|close to|by)\b"
 )
+_STANDS = re.compile(rf"(?:ones? )?{NEAR}\b")
+"""What must not be true of a thing is where it stands ("not near the cup"): nothing looks for that."""
 _THE_NEAREST = re.compile(
     r"\bthe (?P<which>(?:near|clos|farth|furth)est)(?: (?:thing|one|object)| (?:to|from) \w+)?[ ?.!]*$"
 )
@@ -63,6 +66,8 @@ class Extractive:
     def _drafted(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Draft:
         if query.beyond:
             return Draft(query.kind, None, 0.0, reason=query.beyond)
+        if apart := next((phrase for phrase in query.excluded if _STANDS.match(phrase)), ""):
+            return Draft(query.kind, None, 0.0, reason=f"I do not understand 'not {apart}'")
         if query.compared or query.change or query.together or query.most or query.order == "until":
             return self._comparing(query, scene, asker_m)
         if query.kind is AnswerKind.BINARY and query.target in ANYTHING and query.motion is None:

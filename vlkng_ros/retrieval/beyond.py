@@ -25,6 +25,8 @@ _CANNOT = (
      "I drive to what I saw, and take no other orders"),
     (re.compile(r"^what(?: are you (?:doing|up to)|(?: is|'s) up|(?: is|'s) new with you)(?: right now| now)?$"),
      "I only know what I saw: ask me where, when or how many"),
+    (re.compile(r"[a-z] \(?x ?=? ?-?\d+(?:\.\d+)?,?(?: and)? y ?=? ?-?\d"),
+     "I read no places in numbers: give one as where you are, and ask what is near you"),
     (re.compile(r"^(?:what|which|who)\b.*\b(?:largest|biggest|smallest|tallest|heaviest|oldest|youngest|strangest|nicest|"
                 r"most (?:expensive|interesting|beautiful|important|valuable|dangerous))\b"
                 r"|^(?:is|are|was|were) .+ (?:bigger|larger|smaller|taller|shorter|heavier|lighter|older|younger|wider|"

@@ -101,6 +101,9 @@ def ask(memory: MemoryQuery, text: str) -> tuple[object, str]:
         ("How much time passed between the cup and the lamp?", 4.0),
         ("How many kinds of animals did you see?", 2),
         ("How many things except chairs did you see?", 5),
+        ("How many things did you see?", 7),
+        ("How many kinds of things did you see?", 6),
+        ("How many types of objects are there?", 6),
     ],
 )
 def test_distances_and_the_most_are_told_in_words(memory: MemoryQuery, question: str, value: object) -> None:

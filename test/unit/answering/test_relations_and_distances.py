@@ -55,6 +55,11 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryQuery]:
         ("Is the cat red?", None, "I saw cat, and do not remember whether it is red."),
         ("Where is the cup not?", None, "I do not know."),
         ("Où est le chat ?", None, "I do not understand the question (English only)"),
+        ("How many cups are there without a handle?", None, "do not know which of them you leave out"),
+        ("How many persons other than the first did you see?", None, "do not know which of them you leave out"),
+        ("Where is the cat not near the cup?", None, "I do not understand 'not near the cup'"),
+        ("How many persons except the ones near the cup are there?", None, "I do not understand"),
+        ("Did you see the cat at x=4.5 y=0?", None, "I read no places in numbers"),
         ("When did you see the cat?", 1 * SECOND, "3 seconds before the newest keyframe"),
     ],
 )
@@ -69,6 +74,11 @@ def test_only_what_is_known_is_answered(memory: MemoryQuery, question: str, valu
 def test_a_far_distance_is_right_but_for_what_depth_is_worth_there(memory: MemoryQuery) -> None:
     answer = memory.ask(Question("What is the distance between the cup and the person?"))
     assert float(str(answer.value).split(" ")[0]) == pytest.approx(19.5, abs=0.5)
+
+
+def test_a_place_beside_another_thing_tells_how_far_from_it_and_whether_that_is_near(memory: MemoryQuery) -> None:
+    assert memory.ask(Question("Where is the cat near the cup?")).text.endswith("It is 2.5 m from cup.")
+    assert "That is not near: it is 19." in memory.ask(Question("Where is the person near the cup?")).text
 
 
 def test_of_two_things_the_one_that_was_seen_is_the_place(memory: MemoryQuery) -> None:
