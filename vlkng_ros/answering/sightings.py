@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 from vlkng_ros.answering.confidence import absence, confidence
 from vlkng_ros.answering.draft import Draft
@@ -36,6 +37,9 @@ def longest(runs: list[tuple[int, int]], scene: Scene) -> tuple[int, int]:
     return max(runs, key=lambda run: int(scene.stamps_ns[run[1]] - scene.stamps_ns[run[0]]))
 
 
+_AFTER = re.compile(r"^how (?:long|much (?:time|later)|many \w+) after\b")
+
+
 def time_between(query: Query, finder: Finder, scene: Scene, asker_m: Vec3 | None, min_confidence: float) -> Draft:
     """How long after the first sighting of one part the other was seen first."""
     firsts: list[int] = []
@@ -51,6 +55,9 @@ def time_between(query: Query, finder: Finder, scene: Scene, asker_m: Vec3 | Non
     told = ", ".join(f"{phrase} at {clock(stamp_ns)}" for phrase, stamp_ns in zip(query.parts, stamps_ns, strict=True))
     seconds = abs(stamps_ns[1] - stamps_ns[0]) / NS_PER_S
     frames = ((firsts[1], 1.0), (firsts[0], 0.9))
+    if stamps_ns[1] < stamps_ns[0] and _AFTER.search(query.text.lower()):
+        reason = f"I saw {query.parts[1]} first, and not after {query.parts[0]}: {told}"
+        return Draft(query.kind, None, 0.0, frames, reason=reason)
     return Draft(query.kind, seconds, min(sures), frames, events=tuple(firsts), also=f"I first saw {told}.")
 
 

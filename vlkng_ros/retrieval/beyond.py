@@ -27,6 +27,9 @@ _CANNOT = (
      "I only know what I saw: ask me where, when or how many"),
     (re.compile(r"[a-z] \(?x ?=? ?-?\d+(?:\.\d+)?,?(?: and)? y ?=? ?-?\d"),
      "I read no places in numbers: give one as where you are, and ask what is near you"),
+    (re.compile(r"^(?:is|was|are|were) .+ the (?:very )?(?:first|last) (?:thing|object|item)s? (?:that )?"
+                r"(?:you|i|we) (?:saw|have seen|passed|noticed|found)\b"),
+     "I do not hold one thing against all others; ask me what I saw first, or last"),
     (re.compile(r"^(?:what|which|who)\b.*\b(?:largest|biggest|smallest|tallest|heaviest|oldest|youngest|strangest|nicest|"
                 r"most (?:expensive|interesting|beautiful|important|valuable|dangerous))\b"
                 r"|^(?:is|are|was|were) .+ (?:bigger|larger|smaller|taller|shorter|heavier|lighter|older|younger|wider|"

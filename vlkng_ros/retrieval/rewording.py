@@ -43,6 +43,9 @@ _SAME_ASKED = (
     (re.compile(r"^how (?:long|many (?:seconds|minutes|hours|days|weeks)) ago did (you|i|we) "
                 r"(?!.*\b(?:first|last|after|before|while|when)\b)(see|notice|spot) "),
      r"when did \1 last \2 "),
+    (re.compile(r"\bstill (?:at|in|on) (?:its|their|his|her|the same|the old|the usual) (?:old |usual |same )?"
+                r"(?:place|spot|position|location)s?$"),
+     "still there"),
     (re.compile(r"\bhow many (?:different )?(?:kinds|types|sorts) of "), "how many kinds of "),
     (re.compile(r"^who(?: is|'s| was| were| has been| have been) (?:here|there|around|home|present)$"),
      "who did you see"),

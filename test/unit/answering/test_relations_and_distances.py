@@ -60,6 +60,9 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryQuery]:
         ("Where is the cat not near the cup?", None, "I do not understand 'not near the cup'"),
         ("How many persons except the ones near the cup are there?", None, "I do not understand"),
         ("Did you see the cat at x=4.5 y=0?", None, "I read no places in numbers"),
+        ("Is the cat the first thing you saw?", None, "ask me what I saw first"),
+        ("Was the cup the last thing you saw?", None, "ask me what I saw first, or last"),
+        ("Is the cat still at its place?", True, "Yes. I saw: cat"),
         ("When did you see the cat?", 1 * SECOND, "3 seconds before the newest keyframe"),
     ],
 )
