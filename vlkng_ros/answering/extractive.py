@@ -22,7 +22,7 @@ from vlkng_ros.answering.together import of_together
 from vlkng_ros.memory.words import COLORS, terms
 from vlkng_ros.retrieval.amounts import ANY
 from vlkng_ros.retrieval.comparing import Most
-from vlkng_ros.retrieval.grammar import NEAR
+from vlkng_ros.retrieval.grammar import NEAR, ORDINAL_TIME
 from vlkng_ros.retrieval.kinds import things_of_kind
 from vlkng_ros.retrieval.motion_phrases import Boundary, MotionKind
 from vlkng_ros.retrieval.padding import TRIP
@@ -154,6 +154,12 @@ class Extractive:
         unseen = Draft(query.kind, None, absence(sure, len(scene)), frames, thing=f"{query.target}{besides}")
         if sure < self._min_confidence or not frames:
             return dataclasses.replace(unseen, value=0) if query.kind is AnswerKind.COUNT else unseen
+        if query.ordinal > 1 and query.motion is None and ORDINAL_TIME.search(query.text.lower()):
+            runs = runs_of(found.total)
+            if len(runs) < query.ordinal:
+                reason = f"I saw {query.target} {len(runs)} time{'s' if len(runs) > 1 else ''}"
+                return Draft(query.kind, None, 0.0, frames, reason=reason)
+            frames = ((runs[query.ordinal - 1][0], frames[0][1]), *frames)
         top = frames[0][0]
         if query.kind is AnswerKind.POSITION:
             draft = Draft(query.kind, top, sure, frames, thing=query.target)

@@ -20,7 +20,7 @@ _BOUNDS = (
 )
 _MORE = re.compile(r"\b(?:any |some )?(?:(?:more|other|further|additional)(?= [a-z]+s\b)|another(?= [a-z]))\s+")
 _OCCASIONS = re.compile(
-    r"\s*\b(?:(?P<than>more than )?(?P<once>once|twice|thrice)"
+    r"\s*\b(?:(?P<only>only|just|exactly) )?(?:(?P<than>more than )?(?P<once>once|twice|thrice)"
     r"|(?P<least>at least |more than )?(?P<n>\d+|[a-z]+) times)\b"
 )
 _ONCE = {"once": 1, "twice": 2, "thrice": 3}
@@ -68,7 +68,8 @@ def occasions_of(text: str) -> tuple[Bounds, str]:
     if found is None or not number:
         return ANY, text
     more = (found["than"] or found["least"] or "").startswith("more")
-    return Bounds(number + more), text[: found.start()] + text[found.end() :]
+    most = number if found["only"] and not more else None
+    return Bounds(number + more, most), text[: found.start()] + text[found.end() :]
 
 
 def leading(phrase: str) -> tuple[int, str]:

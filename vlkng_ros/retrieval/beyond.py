@@ -28,8 +28,16 @@ _CANNOT = (
     (re.compile(r"[a-z] \(?x ?=? ?-?\d+(?:\.\d+)?,?(?: and)? y ?=? ?-?\d"),
      "I read no places in numbers: give one as where you are, and ask what is near you"),
     (re.compile(r"^(?:is|was|are|were) .+ the (?:very )?(?:first|last) (?:thing|object|item)s? (?:that )?"
-                r"(?:you|i|we) (?:saw|have seen|passed|noticed|found)\b"),
-     "I do not hold one thing against all others; ask me what I saw first, or last"),
+                r"(?:you|i|we) (?:saw|have seen|passed|noticed|found)\b"
+                r"|^(?:did|have) (?:you|i|we) (?:only (?:see|seen)|(?:see|seen) "
+                r"(?:only(?! (?:once|twice|one|\w+ times)\b)|nothing but)) "
+                r"|^(?:is|was) the (?:nearest|closest|farthest|furthest) (?:thing|object|item) (?:to|from) "),
+     "I do not hold one thing against all others; ask me what I saw first, or last, or what is nearest"),
+    (re.compile(r"^(?:is|are|was|were) .+ (?:north|south|east|west) of (?:me|you|us|here)$"),
+     "I do not know which way is north"),
+    (re.compile(r"^(?:did|have|has) (?:you|i|we|the robot) (?:drive|driven|travel|travell?ed|go|gone|move|moved) "
+                r"(?:for )?(?:more|less|longer|farther|further|fewer|over|under|at least|at most)\b"),
+     "I do not add up how far I went"),
     (re.compile(r"^(?:what|which|who)\b.*\b(?:largest|biggest|smallest|tallest|heaviest|oldest|youngest|strangest|nicest|"
                 r"most (?:expensive|interesting|beautiful|important|valuable|dangerous))\b"
                 r"|^(?:is|are|was|were) .+ (?:bigger|larger|smaller|taller|shorter|heavier|lighter|older|younger|wider|"
