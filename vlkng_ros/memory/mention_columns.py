@@ -95,23 +95,26 @@ class MentionColumns:
         return np.asarray(said)
 
     def of(
-        self, slots: NDArray[np.intp], first: int, last: int, start: int, end: int, limit: int
+        self, slots: NDArray[np.intp], first: int, last: int, start: int, end: int, limit: int | None
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Mentions of some texts, each once, in the frames ``[first, last)``, whose mentions are ``[start, end)``.
 
         Where the window has more than ``limit`` at most one half of that: those of the first texts, of each at most
-        one half again, of these one of four from the beginning and the others from the end of the window.
+        one half again, of these one of four from the beginning and the others from the end of the window. Without a
+        limit all of them.
 
         Returns their frames, and the places of their texts in ``slots``, ascending.
         """
-        if end - start <= limit:
+        if limit is not None and end - start <= limit:
             return self._ranked(slots, start, end)
-        limit //= LESS
         (low, high), (later, later_end) = self._spans(slots, first, last)
         early = high - low
         counts = early + later_end - later
-        taken = np.minimum(counts, limit // SHARE_OF_ONE)
-        taken = np.clip(np.minimum(taken, limit + taken - np.cumsum(taken)), 0, None)
+        taken = counts
+        if limit is not None:
+            limit //= LESS
+            taken = np.minimum(counts, limit // SHARE_OF_ONE)
+            taken = np.clip(np.minimum(taken, limit + taken - np.cumsum(taken)), 0, None)
         ranks = np.repeat(np.arange(len(slots)), taken)
         at = np.arange(len(ranks)) - np.repeat(np.cumsum(taken) - taken, taken)
         left_out = np.repeat(counts - taken, taken)

@@ -358,14 +358,16 @@ class TextIndex:
         """All mentions of the cut: ``(frames, slots, caption)``, frames ascending, from the memory's first."""
         return self._mentions.part(cut.mention_first, cut.mention_last)
 
-    def mentions_of(self, slots: NDArray[np.intp], cut: Cut, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def mentions_of(
+        self, slots: NDArray[np.intp], cut: Cut, limit: int | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Keyframes of the cut that mention some texts.
 
         Args:
             slots: most important first, each once.
             cut: the window.
             limit: mentions returned at most, and half of it where the cut has more in all; of a text that has more
-                than its share, the first and the latest.
+                than its share, the first and the latest. None for every one.
 
         Returns:
             ``(frames, ranks)``: the frame of a mention and the place of its text in ``slots``, ranks ascending.

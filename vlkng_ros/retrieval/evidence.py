@@ -18,6 +18,8 @@ from vlkng_ros.retrieval.matching import Fit
 
 MAX_MENTIONS = 8_192
 """Mentions followed for one question: what bounds its cost in a memory that said "building" a million times."""
+CLEAR = 0.3
+"""Share of the best text's score from which a text speaks clearly."""
 TEXTS_A_FRAME = 4
 NEXT_TEXT = 0.3
 """Each further text of a frame counts this much of the one before."""
@@ -41,9 +43,19 @@ class FrameEvidence:
 
 
 def frame_evidence(index: TextIndex, cut: Cut, fit: Fit, *, whole: bool = False) -> FrameEvidence:
-    """Evidence of the cut's frames for what ``fit`` is about; ``whole`` is all there is, however much it may be."""
-    limit = cut.mention_last - cut.mention_first if whole else MAX_MENTIONS
-    frames, ranks = index.mentions_of(fit.slots, cut, limit)
+    """Evidence of the cut's frames for what ``fit`` is about.
+
+    Args:
+        index: the memory's texts.
+        cut: the window.
+        fit: texts, best first.
+        whole: follow every mention, however many they may be, of the texts that speak for it clearly.
+    """
+    slots = fit.slots
+    limit: int | None = MAX_MENTIONS
+    if whole and cut.mention_last - cut.mention_first > MAX_MENTIONS:
+        slots, limit = slots[fit.scores >= CLEAR * fit.scores[:1]], None
+    frames, ranks = index.mentions_of(slots, cut, limit)
     if not len(frames):
         return FrameEvidence(FrameScores.none(), FrameScores.none(), FrameScores.none())
     # By frame, and of each frame the best text first.

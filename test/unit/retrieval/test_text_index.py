@@ -140,10 +140,13 @@ def test_what_is_found_of_a_text_does_not_depend_on_what_was_sorted_in(
     window = (first, last, *columns[0].bounds(first, last))
     found = [held.of(slots, *window, limit) for held in columns]
     assert [a.tolist() for a in found[0]] == [b.tolist() for b in found[1]]
+    every = [held.of(slots, *window, None) for held in columns]
+    assert [a.tolist() for a in every[0]] == [b.tolist() for b in every[1]]
     in_window = [[f for f, s in said if s == slot and first <= f < last] for slot in slots.tolist()]
     for rank, mentioned in enumerate(in_window):
         mine = found[0][0][found[0][1] == rank].tolist()
         assert len(mine) <= len(mentioned)
         assert set(mine) <= set(mentioned)
         assert mine == mentioned or len(found[0][0]) <= limit
+        assert every[0][0][every[0][1] == rank].tolist() == mentioned
     assert columns[1].said_of(slots, first, last).tolist() == [bool(mentioned) for mentioned in in_window]
