@@ -274,6 +274,10 @@ class Relating:
             pairs = [closest(target, other) for other in others]
             if all(pair is not None for pair in pairs):
                 apart = max(pair[0] for pair in pairs if pair is not None)
+                placeless = [t.phrase for t in (target, *others) if len(t.located) < len(t.entity_ids)]
+                if apart > reach_m and placeless:  # one of those may well be near
+                    stated = f"those whose places I know are {apart:.1f} m apart"
+                    return Judgement(None, f"I saw {' and '.join(placeless)} whose places I do not know; {stated}")
                 return Judgement(
                     (apart <= reach_m) is not (relation.predicate == "far from"), f"They are {apart:.1f} m apart."
                 )

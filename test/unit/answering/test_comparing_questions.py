@@ -296,3 +296,18 @@ def test_what_was_seen_between_two_times_is_what_has_a_sighting_between_them(tmp
             expected = [name for name in names if reader.sightings("proximity", name, *window)]
             assert reader.seen_between("proximity", *window) == expected
         assert ask(MemoryQuery(reader, None), "How many things did you see in the last 25 seconds?")[0] == 4
+
+
+def test_one_whose_place_is_not_known_may_be_near_where_the_others_are_not(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with open_writer(path) as writer:
+        drive(writer, 0.0, 0, ahead("cup", 2.0))
+        drive(writer, 40.0, 60, ahead("person", 3.0))
+    with MemoryReader.open(path) as reader:
+        assert ask(MemoryQuery(reader, None), "Is the person near the cup?")[0] is False
+    with open_writer(path) as writer:
+        drive(writer, 0.5, 120, ahead("person"))
+    with MemoryReader.open(path) as reader:
+        value, text = ask(MemoryQuery(reader, None), "Is the person near the cup?")
+        assert value is None
+        assert text.startswith("I saw person whose places I do not know; those whose places I know are 41.0 m apart")
