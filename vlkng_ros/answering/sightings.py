@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import re
 
+import numpy as np
+
 from vlkng_ros.answering.confidence import absence, confidence
 from vlkng_ros.answering.draft import Draft
 from vlkng_ros.answering.wording import clock
@@ -22,14 +24,10 @@ STAY_GAP = 3
 
 def runs_of(total: FrameScores) -> list[tuple[int, int]]:
     """Runs of frames with a good share of the best evidence; short gaps do not end one."""
-    best = total.highest
-    runs: list[tuple[int, int]] = []
-    for frame in total.at_least(STAY_SHARE * best).tolist() if best else ():
-        if runs and frame - runs[-1][1] <= STAY_GAP:
-            runs[-1] = (runs[-1][0], frame)
-        else:
-            runs.append((frame, frame))
-    return runs
+    frames = total.at_least(STAY_SHARE * total.highest) if total.highest else total.frames[:0]
+    ends = np.flatnonzero(np.diff(frames) > STAY_GAP)
+    first, last = np.append(frames[:1], frames[ends + 1]), np.append(frames[ends], frames[-1:])
+    return list(zip(first.tolist(), last.tolist(), strict=True))
 
 
 def longest(runs: list[tuple[int, int]], scene: Scene) -> tuple[int, int]:
