@@ -65,10 +65,6 @@ class DenseIndex:
         self._rest[self._count : needed] = codes[:, len(self._first) :]
         self._count = needed
 
-    def rows(self, slots: NDArray[np.intp]) -> FloatArray:
-        """Vectors of some slots, shape ``(len(slots), dimensions)``."""
-        return self._rows[slots].astype(np.float32, copy=False)
-
     def all_rows(self, upto: int) -> FloatArray:
         """A view of the first ``upto`` vectors."""
         return self._rows[:upto].astype(np.float32, copy=False)
