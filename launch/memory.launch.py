@@ -12,6 +12,7 @@ from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
 
 # Argument, default, description. Arguments left empty keep what the parameter file says.
 ARGUMENTS = (
@@ -44,15 +45,20 @@ def is_true(text: str) -> bool:
     return text.strip().lower() in ("true", "1", "yes", "on")
 
 
+def text(value):
+    """A parameter that stays text: launch would make a number of map_id:=12."""
+    return ParameterValue(value, value_type=str)
+
+
 def make_nodes(context):
     """The nodes, once the arguments have values."""
     value = {name: LaunchConfiguration(name).perform(context) for name, _, _ in ARGUMENTS}
     both = {"use_sim_time": is_true(value["use_sim_time"]), "autostart": is_true(value["autostart"])}
     for argument, parameter in (("memory", "memory.path"), ("map_id", "robot.map_id"), ("robot_name", "robot.name")):
         if value[argument]:
-            both[parameter] = value[argument]
-    builder = {"perception.backend": value["backend"]} if value["backend"] else {}
-    query = {"navigation.action": value["action"]} if value["action"] else {}
+            both[parameter] = text(value[argument])
+    builder = {"perception.backend": text(value["backend"])} if value["backend"] else {}
+    query = {"navigation.action": text(value["action"])} if value["action"] else {}
     topics = [(name, value[name]) for name in ("image", "camera_info", "depth", "pose", "odom")]
     topics += [
         ("image/compressed", f"{value['image']}/compressed"),

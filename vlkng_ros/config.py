@@ -20,6 +20,7 @@ from vlkng_ros.errors import ConfigError
 
 ParameterValue = bool | int | float | str
 ConfigT = TypeVar("ConfigT")
+_NEEDED = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
 def _param(
@@ -60,7 +61,8 @@ class Parameter:
         if self.type is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
         if type(value) is not self.type:
-            raise ConfigError(f"parameter '{self.name}': needs {self.type.__name__}, got {value!r}")
+            quoted = f"; as text it is written '{value}', in quotes" if self.type is str else ""
+            raise ConfigError(f"parameter '{self.name}': needs {_NEEDED[self.type]}, got {value!r}{quoted}")
         if isinstance(value, float) and not math.isfinite(value):
             raise ConfigError(f"parameter '{self.name}': needs a finite number, got {value}")
         if self.low is not None and typing.cast(float, value) < self.low:

@@ -185,6 +185,18 @@ def test_a_model_that_is_missing_fails_the_transition_with_the_reason(robot, bui
     assert node._writer is None
 
 
+def test_a_node_that_starts_by_itself_and_cannot_ends_with_the_reason(robot, builder, run_process, memory_path):
+    process = run_process(
+        "builder_node", memory__path=str(memory_path), association__text_encoder="none", perception__backend="none"
+    )
+    line = process.wait_for("cannot start, and ends: ")
+    assert process.process.wait(timeout=60.0) == 2
+    assert "[FATAL]" in line
+    assert "is writing to this memory; stop it first" in line
+    assert "ERROR" not in process.log
+    robot.drive(1)  # the first is none the worse for it
+
+
 def test_who_is_told_to_end_while_the_model_loads_has_not_failed(memory_path, capfd):
     node = BuilderNode(parameter_overrides=overrides(memory__path=str(memory_path), autostart=False))
     node.configure = lambda: (node.request_stop(), node._raise())  # as the worker does that is stopped meanwhile

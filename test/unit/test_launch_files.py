@@ -12,6 +12,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from vlkng_ros.config import BagPlayerConfig, BuilderConfig, QueryConfig, from_values, parameters_of
 
@@ -44,6 +45,12 @@ class Node(SimpleNamespace):
     """Keeps the arguments it was made with."""
 
 
+@dataclass(frozen=True)
+class ParameterValue:
+    value: str
+    value_type: type
+
+
 @dataclass
 class OpaqueFunction:
     function: Callable[[Context], list[Node]]
@@ -73,6 +80,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
         "launch.substitutions": {"LaunchConfiguration": LaunchConfiguration},
         "launch_ros": {},
         "launch_ros.actions": {"Node": Node},
+        "launch_ros.parameter_descriptions": {"ParameterValue": ParameterValue},
         "ament_index_python": {},
         "ament_index_python.packages": {"get_package_share_directory": lambda name: str(ROOT)},
     }
@@ -108,7 +116,14 @@ def _launch(name: str, given: Mapping[str, str], context: Context | None = None)
 
 def _own_parameters(node: Node) -> dict[str, object]:
     assert isinstance(node.parameters[-1], dict)
-    return {name: value for name, value in node.parameters[-1].items() if name not in BESIDE_CONFIG}
+    return {name: _evaluated(value) for name, value in node.parameters[-1].items() if name not in BESIDE_CONFIG}
+
+
+def _evaluated(value: object) -> object:
+    """As launch_ros does it: of bare text it reads what YAML makes of it."""
+    if isinstance(value, ParameterValue):
+        return value.value_type(value.value)
+    return YAML(typ="safe").load(value) if isinstance(value, str) else value
 
 
 def test_both_nodes_start_by_themselves_with_the_installed_parameter_file() -> None:
@@ -154,6 +169,13 @@ def test_what_is_given_overrides_the_parameter_file_under_names_that_exist() -> 
     assert (asked.memory.path, asked.robot.map_id, asked.robot.name) == ("/data/m.db", "office", "r1")
     assert built.perception.backend == "none"
     assert asked.navigation.action == "/r1/navigate_to_pose"
+
+
+def test_a_map_named_by_a_number_stays_text() -> None:
+    builder, query = _launch("memory.launch.py", {"map_id": "12", "robot_name": "007"})
+    for node, kind in ((builder, BuilderConfig), (query, QueryConfig)):
+        robot = from_values(kind, _own_parameters(node)).robot
+        assert (robot.map_id, robot.name) == ("12", "007")
 
 
 def test_one_node_can_be_left_out_and_another_interpreter_used(monkeypatch: pytest.MonkeyPatch) -> None:

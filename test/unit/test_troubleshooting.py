@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PROBLEMS = {
-    "lifecycle": "builder_node does not become active",
+    "lifecycle": "cannot start, and ends: ...",
     "store": "keyframes cannot be stored",
     "stored_again": "keyframes are stored again",
     "little_space": "little space is left on the disk",

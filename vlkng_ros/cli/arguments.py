@@ -55,7 +55,10 @@ def path(text: str) -> Path:
     """A path with ``~`` spelt out."""
     if not text:
         raise argparse.ArgumentTypeError("an empty path")
-    return Path(text).expanduser()
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise argparse.ArgumentTypeError(f"'{text}': no such user, so no home folder; write the folder out") from None
 
 
 def stamp(text: str) -> int:

@@ -42,6 +42,7 @@ _DAMAGE = ("malformed", "not a database", "corrupt", "constraint failed", "no su
 _HEADER = b"SQLite format 3\x00"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
+_NO_PLACE = (errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 @contextmanager
@@ -67,6 +68,11 @@ def explained(path: Path) -> Iterator[None]:
         if error.errno in _READ_ONLY:
             raise StorageFullError(
                 f"{path}: cannot write to {path.parent} ({error.strerror}); what was acknowledged is safe"
+            ) from error
+        if error.errno in _NO_PLACE:
+            raise MemoryFileError(
+                f"{path}: no memory can be there ({error.filename}: {error.strerror}); "
+                "name another file: memory.path, or --memory"
             ) from error
         raise MemoryFileError(f"{path}: {error}") from error
 
@@ -360,8 +366,14 @@ def make_folder(folder: Path) -> None:
 
 def located(path: str | os.PathLike[str]) -> Path:
     """Where a memory is: beside a link to its database nothing else of it would be found, and no lock held."""
-    file = Path(path).expanduser().absolute()
-    return file.resolve() if file.is_symlink() else file
+    if not os.fspath(path):
+        raise MemoryFileError("memory.path is empty; name the database file")
+    try:
+        with explained(Path(path)):
+            file = Path(path).expanduser().absolute()
+            return file.resolve() if file.is_symlink() else file
+    except RuntimeError as error:  # no home folder, or links in a circle
+        raise MemoryFileError(f"{path}: {error}; name another file: memory.path, or --memory") from error
 
 
 def sync_folder(folder: Path) -> None:

@@ -45,6 +45,8 @@ class BagPlayer(Node):
     unless the bag brings one.
     """
 
+    exit_status = 0
+
     def __init__(self, **arguments: Any) -> None:
         """``arguments`` are those of ``rclpy.node.Node``.
 

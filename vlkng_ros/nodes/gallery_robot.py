@@ -57,6 +57,8 @@ LONGEST_STEP_S = 0.1
 class GalleryRobot(Node):
     """Topics are relative: image, image/compressed, camera_info, odom, pose; /tf, /tf_static and /clock are global."""
 
+    exit_status = 0
+
     def __init__(self, **arguments: Any) -> None:
         """``arguments`` are those of ``rclpy.node.Node``."""
         super().__init__("gallery_robot", **arguments)

@@ -24,6 +24,9 @@ STATUS_PERIOD_S = 1.0
 class ManagedNode(LifecycleNode):
     """A lifecycle node that configures and activates itself unless the parameter ``autostart`` is off.
 
+    By itself it starts or ends: what keeps it from that is said, and ``exit_status`` is set. Without ``autostart`` it
+    stays unconfigured, with the reason in its status, and whoever manages it may try again.
+
     Subclasses implement ``configure``, ``activate``, ``deactivate`` and ``cleanup``, which raise ``VlkngError`` with
     what is wrong, and ``problems`` and ``facts`` for the status. Its status goes to ``~/status`` and
     ``/diagnostics`` once a second in every state.
@@ -36,6 +39,8 @@ class ManagedNode(LifecycleNode):
         self.failure = ""
         self.stop_requested = False
         """Whether the process was told to end; what fails then is no failure."""
+        self.exit_status = 0
+        """What the process ends with. Not 0: it is of no use any more, and whoever runs it should end it."""
         self._problem_log = ProblemLog()
         self._status = self.create_publisher(DiagnosticStatus, "~/status", keep_last(1, reliable=True, latched=True))
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", keep_last(10, reliable=True))
@@ -46,6 +51,7 @@ class ManagedNode(LifecycleNode):
         self._refuse_impossible_transitions()
         self.create_timer(STATUS_PERIOD_S, self._report, clock=self.steady_clock)
         self._starter: Timer | None = None
+        self._starting = False
 
     def start(self) -> None:
         """Begin, if the node starts by itself; call it when the subclass is complete."""
@@ -57,13 +63,15 @@ class ManagedNode(LifecycleNode):
             self._starter.cancel()
             self.destroy_timer(self._starter)
             self._starter = None
-        if self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
-            self.trigger_activate()
-        elif not self.stop_requested:
-            name = self.get_fully_qualified_name()
-            self.get_logger().error(
-                f"not started; mend it and restart the node, or: ros2 lifecycle set {name} configure"
-            )
+        done = TransitionCallbackReturn.SUCCESS
+        self._starting = True
+        started = self.trigger_configure() == done and self.trigger_activate() == done
+        self._starting = False
+        if not started and not self.stop_requested:
+            # Nobody manages it: up and idle it would look well to launch, and no respawn would start it again.
+            self._report()
+            self.get_logger().fatal(f"cannot start, and ends: {self.failure}")
+            self.exit_status = VlkngError.exit_code
 
     @property
     def is_active(self) -> bool:
@@ -150,7 +158,7 @@ class ManagedNode(LifecycleNode):
             self.failure = str(error)
             if self.stop_requested:
                 self.get_logger().info(f"told to stop before it could {name}")
-            else:
+            elif not self._starting:
                 self.get_logger().error(f"cannot {name}: {error}")
         except Exception as error:  # rclpy would hide it
             self.failure = f"{type(error).__name__}: {error}"

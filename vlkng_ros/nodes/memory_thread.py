@@ -54,6 +54,8 @@ class MemoryThread:
         self.state = "starting"
         """For the status: what the memory is, or why there is none."""
         self.missing_since_s: float | None = None
+        self.unusable = False
+        """Whether there is a file that is no use as it is: waiting does not help."""
         self.keyframes = 0
         self._config = config
         self._make_query = make_query
@@ -122,11 +124,14 @@ class MemoryThread:
                 level = logging.INFO if isinstance(error, MemoryNotFoundError) else logging.ERROR
                 logger.log(level, "%s", error)
             self.state = str(error)
+            self.unusable = not isinstance(error, MemoryNotFoundError)
             if self.missing_since_s is None:
                 self.missing_since_s = time.monotonic()
         except Exception as error:  # the thread must outlive it
             logger.exception("the memory cannot be followed")
-            self.state = f"{type(error).__name__}: {error}"
+            self.state, self.unusable = f"{type(error).__name__}: {error}", True
+            if self.missing_since_s is None:
+                self.missing_since_s = time.monotonic()
 
     def _opened(self) -> OpenMemory:
         identity = self._file_identity()
@@ -149,7 +154,7 @@ class MemoryThread:
             self._made_with = self._config()
         self._memory.query.retriever.refresh()
         self.keyframes = len(self._memory.reader.frames())
-        self.state, self.missing_since_s = "following", None
+        self.state, self.missing_since_s, self.unusable = "following", None, False
         return self._memory
 
     def _file_identity(self) -> tuple[int, int]:

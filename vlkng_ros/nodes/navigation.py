@@ -131,8 +131,7 @@ class Navigation:
         """
         drive = self._current
         if drive is None or drive.state in FINAL or navigation_id not in ("", drive.navigation_id):
-            known = navigation_id or "the present one"
-            return CancelNavigation.Response.NOT_FOUND, f"navigation {known}: there is none, or it has ended"
+            return CancelNavigation.Response.NOT_FOUND, _nothing_to_cancel(drive, navigation_id)
         return await self._end(drive, Report.STATE_CANCELED, "cancelled by request")
 
     def stop(self) -> None:
@@ -334,6 +333,18 @@ class Navigation:
             report.estimated_time_remaining_s = _seconds(getattr(drive.feedback, "estimated_time_remaining", None))
             report.number_of_recoveries = max(0, int(getattr(drive.feedback, "number_of_recoveries", 0)))
         return report
+
+
+def _nothing_to_cancel(drive: _Drive | None, navigation_id: str) -> str:
+    if drive is None:
+        return "nothing to cancel: no drive was asked for since query_node was activated"
+    how = f"has ended already ({drive.message or 'arrived'})" if drive.state in FINAL else "is under way"
+    if navigation_id not in ("", drive.navigation_id):
+        return (
+            f"nothing cancelled: '{navigation_id}' is not the newest drive; that is '{drive.navigation_id}', and {how}"
+            "; an empty id means the newest"
+        )
+    return f"nothing to cancel: the newest drive {how}"
 
 
 def _set(future: Future) -> None:

@@ -67,7 +67,11 @@ class NodeParameters(Generic[ConfigT]):
         self._known = parameters_of(kind)
         self._on_change = on_change
         values = {}
+        # What was given at the start: ROS would refuse it too, in its own words.
+        given = getattr(node, "_parameter_overrides", {})
         for parameter in self._known.values():
+            if parameter.name in given:
+                parameter.check(given[parameter.name].value)
             descriptor = descriptor_of(parameter)
             # A whole number in a YAML file is meant for a float too, which only dynamic typing lets through.
             descriptor.dynamic_typing = parameter.type is float

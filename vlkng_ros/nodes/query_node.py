@@ -245,7 +245,7 @@ class QueryNode(ManagedNode):
             return []
         if time.monotonic() - memory.missing_since_s < MISSING_S:
             return []
-        return [Problem("memory", memory.state, Level.WARN)]
+        return [Problem("memory", memory.state, Level.ERROR if memory.unusable else Level.WARN)]
 
     def facts(self) -> Mapping[str, object]:
         """Figures for the status."""

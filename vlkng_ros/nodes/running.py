@@ -25,6 +25,9 @@ ASKED = 50
 class RunnableNode(Protocol):
     """A node that can be stopped in an orderly way."""
 
+    exit_status: int
+    """What the process is to end with; not 0: at once."""
+
     def request_stop(self) -> None:
         """Make a callback that may take long return soon; called from another thread."""
         ...
@@ -69,7 +72,7 @@ def run_node(
     ``--help``, and refuses what ROS would pass over.
 
     Returns:
-        The process's exit status: 2 where the node could not be made.
+        The process's exit status: 2 where the node could not be made, or could not start by itself.
     """
     if usage is not None and (status := status_instead(usage, arguments)) is not None:
         return status
@@ -94,7 +97,7 @@ def run_node(
             return error.exit_code
         executor = SingleThreadedExecutor()
         executor.add_node(node)
-        spinning = threading.Thread(target=_spin, args=(executor, stop, wake), name="executor", daemon=True)
+        spinning = threading.Thread(target=_spin, args=(executor, node, stop, wake), name="executor", daemon=True)
         spinning.start()
         os.read(woken, 1)
         stop.set()
@@ -109,7 +112,7 @@ def run_node(
         executor.shutdown(timeout_sec=1.0)
         node.close()
         node.destroy_node()
-        return 0
+        return node.exit_status
     finally:
         # Ctrl-C reaches a node twice, from the terminal and from ros2 launch; the second must not look like a crash.
         signal.set_wakeup_fd(-1)
@@ -118,9 +121,9 @@ def run_node(
         rclpy.try_shutdown()
 
 
-def _spin(executor: SingleThreadedExecutor, stop: threading.Event, wake: int) -> None:
+def _spin(executor: SingleThreadedExecutor, node: RunnableNode, stop: threading.Event, wake: int) -> None:
     try:
-        while not stop.is_set() and rclpy.ok():
+        while not stop.is_set() and not node.exit_status and rclpy.ok():
             try:
                 executor.spin_once()
             except (ExternalShutdownException, ShutdownException):

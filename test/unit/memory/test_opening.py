@@ -53,6 +53,20 @@ def test_folders_are_made_for_a_new_memory(path):
         assert len(reader.frames()) == 0
 
 
+@pytest.mark.parametrize("place", ["/proc/nowhere/m.db", "/dev/null/m.db", "/tmp/" + "a" * 300, "~nobody_here/m.db"])
+def test_where_no_file_can_be_a_writer_says_what_to_name_instead(place):
+    with pytest.raises(MemoryFileError, match=r"name another file: memory\.path, or --memory") as refused:
+        MemoryWriter.open(place, encoder=None)
+    assert str(refused.value).startswith(f"{place}: ")
+    assert "Errno" not in str(refused.value)
+
+
+@both
+def test_a_path_that_is_empty_is_said_to_be(opener):
+    with pytest.raises(MemoryFileError, match=r"memory\.path is empty; name the database file"):
+        opener("")
+
+
 @both
 def test_a_folder_is_not_a_memory(opener, path):
     with pytest.raises(NotAMemoryError, match="is a folder"):
