@@ -57,7 +57,8 @@ def test_both_nodes_run_in_a_namespace_with_remapped_topics_and_end_with_ctrl_c(
         robot.until_heard_by_builder()
         robot.drive(2)
         # Without a model nothing was described, but the question is answered.
-        assert Caller(robot).ask("Where is the red ball?").message == "I have not seen red ball."
+        told = "I have not seen red ball. Nothing that was recorded then is described yet."
+        assert Caller(robot).ask("Where is the red ball?").message == told
         names = {
             "/" + "/".join(filter(None, (ns.strip("/"), name))) for name, ns in robot.get_node_names_and_namespaces()
         }

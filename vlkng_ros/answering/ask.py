@@ -8,6 +8,7 @@ import time
 
 from vlkng_ros.answering.draft import Draft
 from vlkng_ros.answering.extractive import Extractive
+from vlkng_ros.answering.gaps import with_gaps
 from vlkng_ros.answering.keyframes import Ranked, load_ranked
 from vlkng_ros.answering.model_answers import EXTRACTIVE, Asked, ModelAnswers, Worked
 from vlkng_ros.answering.rewriting import Rewriter
@@ -165,6 +166,7 @@ class MemoryQuery:
             )
         watch.lap("keyframes")
         answer = self._answer(query, worked, ranked, as_of_ns, preset, NEWEST if question.as_of_ns is None else "")
+        answer = with_gaps(answer, worked.draft, scene, self._reader)
         if query.several:
             answer = dataclasses.replace(answer, text=f"{answer.text.rstrip('.')}. {ONE_QUESTION}")
         answer = self._with_notice(answer, int(scene.stamps_ns[-1]) if len(scene) else as_of_ns)

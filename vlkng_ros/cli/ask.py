@@ -129,10 +129,9 @@ def _say_pending(answer: Answer, reader: MemoryReader) -> None:
     """What was not found may be in what no model has looked at yet."""
     from vlkng_ros.types import AnswerStatus
 
-    stats = reader.stats()
-    if answer.status is not AnswerStatus.OK and stats.pending:
-        of = counted(stats.keyframes, "keyframe")
-        show(f"({stats.pending} of {of} are not described yet: vlkng perceive --memory {reader.path})")
+    pending = 0 if answer.status is AnswerStatus.OK else reader.stats().pending
+    if pending:
+        show(f"({counted(pending, 'keyframe')} not described yet: vlkng perceive --memory {reader.path})")
 
 
 def _ask_all(memory: MemoryQuery, lines: list[dict[str, Any]], args: argparse.Namespace) -> int:

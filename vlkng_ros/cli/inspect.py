@@ -59,7 +59,9 @@ def describe(reader: MemoryReader, path: Path, top: int) -> dict[str, Any]:
         "revision": stats.revision,
         "keyframes": stats.keyframes,
         "pending": stats.pending,
+        "failed": reader.undescribed() - stats.pending,
         "observations": stats.observations,
+        "told": reader.told(),
         "texts": stats.texts,
         "oldest_ns": stats.oldest_ns,
         "newest_ns": stats.newest_ns,
@@ -146,12 +148,12 @@ def _health(path: Path) -> str:
 def _print(report: dict[str, Any]) -> None:
     lines = [
         ("memory", f"{report['path']} (schema {report['schema']}, revision {report['revision']})"),
-        ("keyframes", f"{report['keyframes']}, {report['pending']} not described yet"),
+        ("keyframes", _keyframes(report)),
         ("time", _time(report)),
         ("area", _area(report)),
         ("places", _places(report)),
         ("sessions", f"{len(report['sessions'])}: {_sessions(report)}" if report["sessions"] else "none"),
-        ("observations", f"{report['observations']}, in {counted(report['texts'], 'text')}{_summarised(report)}"),
+        ("observations", _observations(report)),
         *((f"view {name}", _view(report, name)) for name in report["views"]),
         ("top labels", ", ".join(f"{label} {count}" for label, count in report["top_labels"].items()) or "none"),
         ("text encoder", _encoder(report)),
@@ -161,6 +163,17 @@ def _print(report: dict[str, Any]) -> None:
     width = max(len(name) for name, _ in lines)
     for name, text in lines:
         show(f"{name:<{width}}  {text}")
+
+
+def _keyframes(report: dict[str, Any]) -> str:
+    failed = f", {report['failed']} that could not be described" if report["failed"] else ""
+    return f"{report['keyframes']}, {report['pending']} not described yet{failed}"
+
+
+def _observations(report: dict[str, Any]) -> str:
+    told = report["told"]
+    seen = f" ({report['observations'] - told} seen, {told} told by captions)" if told else ""
+    return f"{report['observations']}{seen}, in {counted(report['texts'], 'text')}{_summarised(report)}"
 
 
 def _time(report: dict[str, Any]) -> str:

@@ -167,6 +167,21 @@ class MemoryReader(ViewReader):
         with self._reading():
             return self._keyframe_rows.keyframes(ids)
 
+    def told(self) -> int:
+        """How many observations are only what captions tell of; it takes a look at all of them."""
+        with self._reading():
+            return int(self._one("SELECT COUNT(*) FROM observation WHERE told"))
+
+    def undescribed(self, ids: Sequence[int] | None = None) -> int:
+        """How many keyframes, of these or of all, have no description: it is pending, or failed."""
+        with self._reading():
+            if ids is None:
+                return int(self._one("SELECT COUNT(*) FROM keyframe WHERE state <> 1"))
+            return sum(
+                self._one(f"SELECT COUNT(*) FROM keyframe WHERE state <> 1 AND id IN ({','.join(map(str, part))})")
+                for part in (ids[start : start + 500] for start in range(0, len(ids), 500))
+            )
+
     def keyframe_nearest(self, stamp_ns: int) -> Keyframe:
         """The keyframe nearest in time; the earlier of two as near.
 

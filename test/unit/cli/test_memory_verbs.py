@@ -91,7 +91,9 @@ def test_images_that_were_left_behind_are_missed(db: Path, capsys: pytest.Captur
 
 def test_what_is_not_described_yet_is_not_said_not_to_be_there(db: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("ask", "--memory", db, "Where is the dog?") == 0
-    assert f"(1 of 3 keyframes are not described yet: vlkng perceive --memory {db})" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "I have not seen dog. But 1 of 3 frames recorded then are not described, and may show it." in shown
+    assert f"(1 keyframe not described yet: vlkng perceive --memory {db})" in shown
     assert run("ask", db, "Where is the dog?") == 2
     assert capsys.readouterr().err == f"vlkng: '{db}' looks like a memory, which is named as --memory FILE\n"
 
@@ -395,6 +397,8 @@ def test_persons_places_and_events_that_captions_tell_of_are_exported_typed(
     assert json.loads(graph.nodes["carrying_1"]["attributes"]) == {"subject": "man", "object": "box"}
     # The place of the path goes by the name that captions give it.
     assert graph.nodes["path/place_1"]["label"] == "kitchen"
+    assert run("inspect", "--memory", tmp_path / "m.db") == 0
+    assert "3 (0 seen, 3 told by captions), in " in capsys.readouterr().out
 
 
 def test_an_export_that_cannot_be_written_leaves_no_half_file(
