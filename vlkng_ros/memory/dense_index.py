@@ -16,10 +16,10 @@ from vlkng_ros.types import FloatArray
 
 EXACT = 4096
 """Up to so many vectors every one is compared."""
-SHORTLIST = 1536
+SHORTLIST = 768
 """Vectors compared exactly when there are more."""
 FIRST_WORDS = 2
-FIRST_SHORTLIST = 8_192
+FIRST_SHORTLIST = 4_096
 """The first pass looks at 128 signs and leaves about so many."""
 EVERY = 8
 """How many that are is told from one vector of so many."""
@@ -106,10 +106,11 @@ class DenseIndex:
         for start in range(since, upto, _PIECE):
             end, behind = min(start + _PIECE, upto), len(some) - since
             self._first_apart(code, slice(start, end), apart[start + behind : end + behind])
-        near = np.arange(len(apart))
         if len(apart) > FIRST_SHORTLIST:
             near = np.flatnonzero(apart <= _border(apart[::EVERY], FIRST_SHORTLIST // EVERY))
             apart = apart[near]
+        else:
+            near = np.arange(len(apart))
         of_some = int(np.searchsorted(near, len(some)))
         slots = np.concatenate([some[near[:of_some]], near[of_some:] + (since - len(some))])
         if len(slots) <= SHORTLIST:

@@ -9,8 +9,8 @@ from vlkng_ros.memory.column import Column
 
 TAIL = 8192
 """Mentions that wait until they are merged into those that are sorted by text."""
-LESS = 2
-"""Where a window has more mentions than all that are asked for, one half of these are enough."""
+LESS = 4
+"""Where a window has more mentions than all that are asked for, a quarter of these are enough."""
 SHARE_OF_ONE = 2
 """No text takes more than one half of the mentions that are returned."""
 EARLIEST = 4
@@ -99,8 +99,8 @@ class MentionColumns:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Mentions of some texts, each once, in the frames ``[first, last)``, whose mentions are ``[start, end)``.
 
-        Where the window has more than ``limit`` at most one half of that: those of the first texts, of each at most
-        one half again, of these one of four from the beginning and the others from the end of the window. Without a
+        Where the window has more than ``limit`` at most a quarter of that: those of the first texts, of each at most
+        one half of it, of these one of four from the beginning and the others from the end of the window. Without a
         limit all of them.
 
         Returns their frames, and the places of their texts in ``slots``, ascending.

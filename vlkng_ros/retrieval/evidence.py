@@ -69,7 +69,7 @@ def frame_evidence(index: TextIndex, cut: Cut, fit: Fit, *, whole: bool = False)
     # A text said twice of one frame speaks once.
     kept = np.flatnonzero(np.concatenate([[True], mentions[1:] != mentions[:-1]]))
     frame_of, scores = frame_of[kept], scores[kept]
-    place = np.arange(len(kept)) - np.searchsorted(frame_of, np.arange(len(starts)))[frame_of]
+    place = np.arange(len(kept)) - np.flatnonzero(begins[kept])[frame_of]
     spoken = np.flatnonzero(place < TEXTS_A_FRAME)
     said = np.bincount(frame_of[spoken], scores[spoken] * SHARES[place[spoken]], minlength=len(starts))
     shown = frames[starts].astype(np.intp)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +17,6 @@ from numpy.typing import NDArray
 from vlkng_ros.memory.postings import Postings
 from vlkng_ros.memory.slot_sets import Places, Slots, union
 from vlkng_ros.memory.text_index import Cut, TextIndex
-from vlkng_ros.memory.word_order import Words
 from vlkng_ros.memory.words import COLOR_STEMS, NUMBERS, SIZE_STEMS, stem, terms, tokens
 from vlkng_ros.retrieval.binding import Term, unbound
 from vlkng_ros.retrieval.phrases import head_of, thing_of
@@ -33,7 +31,7 @@ BOUND = 256
 COMMON = 2048
 """Texts that say a word, beyond which they are not gone through one by one."""
 LISTED = 2
-"""Where more texts than so many times the candidates say a word, the words of the candidates are looked through."""
+"""Where more texts than so many times the candidates say a word, the candidates are looked up among them."""
 
 
 class Scored(NamedTuple):
@@ -81,7 +79,7 @@ class Lexical:
             spelling: self._index.postings(spelling, cut) for term in wanted.values() for spelling in term.spellings
         }
         slots = candidates(list(lists.values()))
-        said = _Said(self._index, lists, slots, cut)
+        said = _Said(lists, slots, cut)
         norms = self._index.length_norms(slots, cut)
         score = np.zeros(len(slots), dtype=np.float32)
         covered = np.zeros(len(slots), dtype=np.float32)
@@ -162,15 +160,10 @@ class Lexical:
 class _Said:
     """Which of the candidates say a word, and how often."""
 
-    def __init__(self, index: TextIndex, lists: dict[str, Postings], slots: Slots, cut: Cut) -> None:
-        self._index = index
+    def __init__(self, lists: dict[str, Postings], slots: Slots, cut: Cut) -> None:
         self._lists = lists
         self._slots = slots
         self._places = Places(slots, cut.slots)
-
-    @cached_property
-    def _words(self) -> Words:
-        return self._index.said.of(self._slots)
 
     def by(self, spelling: str) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
         """Their places among the candidates, ascending, and counts."""
@@ -178,10 +171,11 @@ class _Said:
         if len(listed.slots) <= LISTED * len(self._slots):
             here, found = self._places.of(listed.slots)
             return here, listed.counts[found]
-        words = self._words
-        times = np.bincount(words.rows[self._index.said.where(words, (spelling,))], minlength=len(self._slots))
-        saying = np.flatnonzero(times)
-        return saying, times[saying]
+        # Of the type of what is searched, which would be converted as a whole otherwise.
+        at = np.searchsorted(listed.slots, self._slots.astype(np.int32))
+        at[at == len(listed.slots)] = 0
+        saying = np.flatnonzero(listed.slots[at] == self._slots)
+        return saying, listed.counts[at[saying]]
 
 
 def candidates(lists: Sequence[Postings]) -> Slots:

@@ -63,8 +63,11 @@ def scale_of(positions_m: FloatArray) -> float:
     """
     track = positions_m[-PACED_FRAMES:, :2].astype(np.float64)
     steps = np.hypot(*np.diff(track, axis=0).T) if len(track) > 1 else np.zeros(0)
-    moved = steps[steps > 0.1]
-    return float(np.clip(np.median(moved) / PACE_M, LEAST_SCALE, 1.0)) if len(moved) else 1.0
+    moved = np.sort(steps[steps > 0.1])
+    if not len(moved):
+        return 1.0
+    median = (moved[(len(moved) - 1) // 2] + moved[len(moved) // 2]) / 2
+    return float(min(max(median / PACE_M, LEAST_SCALE), 1.0))
 
 
 def peaks_of(
@@ -95,20 +98,18 @@ def peaks_of(
 
 def _apart(places_m: FloatArray, apart: float, limit: int) -> NDArray[np.intp]:
     """Which of some places, taken in order, are far from all that were taken before; ``apart`` is squared, in m^2."""
-    taken = np.zeros(0, dtype=np.intp)
+    taken: list[int] = []
     for start in range(0, len(places_m), BLOCK):
-        block = places_m[start : start + BLOCK]
-        away = block[:, None] - places_m[taken]
-        free = (away[..., 0] * away[..., 0] + away[..., 1] * away[..., 1] >= apart).all(axis=1)
-        while len(taken) < limit and free.any():
-            at = int(free.argmax())
-            taken = np.append(taken, start + at)
-            away = block - block[at]
-            free &= away[:, 0] * away[:, 0] + away[:, 1] * away[:, 1] >= apart
+        x, y = places_m[start : start + BLOCK].T.copy()
+        other_x, other_y = places_m[taken].T[..., None]
+        free = ((x - other_x) ** 2 + (y - other_y) ** 2 >= apart).all(axis=0)
+        while len(taken) < limit and free[at := int(free.argmax())]:
+            taken.append(start + at)
+            free &= (x - x[at]) ** 2 + (y - y[at]) ** 2 >= apart
             free[at] = False
         if len(taken) == limit:
             break
-    return taken
+    return np.array(taken, dtype=np.intp)
 
 
 def with_relation(

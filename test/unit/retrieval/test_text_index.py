@@ -104,19 +104,18 @@ def test_a_cut_index_is_the_index_of_the_frames_up_to_then(frames: list[list[str
 
 
 def test_mentions_are_found_through_the_inverted_list_as_in_a_scan() -> None:
-    frames = [["red door"] if i % 3 else ["a car", "red door"] for i in range(30)]
+    frames = [["red door"] if i % 3 else ["a car", "red door"] for i in range(100)]
     index = index_of(frames)
-    cut = index.cut(4 * SECOND, 20 * SECOND)
+    cut = index.cut(4 * SECOND, 80 * SECOND)
     slots = np.arange(cut.slots)
     scanned = sorted(zip(*(part.tolist() for part in index.mentions_of(slots, cut, 1000)), strict=True))
     for sort in (lambda: None, index._mentions._merge):  # the last few, and those that were sorted in
         sort()
-        inverted = sorted(zip(*(part.tolist() for part in index.mentions_of(slots, cut, 20)), strict=True))
+        inverted = sorted(zip(*(part.tolist() for part in index.mentions_of(slots, cut, 64)), strict=True))
         assert set(inverted) <= set(scanned)
-        # Of 22 mentions, more than 20, 10 are returned, and of a text 5: the car's (frames 6, 9, 12, 15, 18) come
-        # first; of the door's 17 frames (4 to 20) 1 is the first and 4 are the latest.
-        assert [frame for frame, rank in inverted if rank == 0] == [6, 9, 12, 15, 18]
-        assert [frame for frame, rank in inverted if rank == 1] == [4, *range(17, 21)]
+        # Of 102 mentions, more than 64, 16 are returned, and of a text 8: 2 of its first and 6 of its latest frames.
+        assert [frame for frame, rank in inverted if rank == 0] == [6, 9, *range(63, 79, 3)]
+        assert [frame for frame, rank in inverted if rank == 1] == [4, 5, *range(75, 81)]
 
 
 @given(
