@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 from clock import CLOCK, clocked, now
 from hall import SEEN, Hall, WordVectors, places_asked, questions, things_asked
+from numpy.typing import NDArray
 from stages import STAGES, timed_stages
 
 from vlkng_ros.answering.ask import MemoryQuery
@@ -54,6 +55,9 @@ EMEM_AT = 100_000
 ASSOCIATORS = ("proximity", "hybrid")
 """One is measured up to the largest memory, and the other one's writing up to where eMEM is."""
 WINDOWS = (0.01, 0.5, 1.0)
+LATEST = 1_250
+"""Keyframes of one more window, as long in a memory of any age: what age alone costs. They show 1e4 observations."""
+LATEST_NAME = f"the latest {LATEST:,} keyframes"
 REPEATS = 3
 """Times that every question is asked of every window."""
 Row = dict[str, Any]
@@ -147,8 +151,7 @@ def read(path: Path, view: str, hall_for: int) -> Row:
     row["reader_rss_mib"] = rss_mib()
     stats, table = reader.stats(), reader.frames()
     row["entities"], row["texts"] = stats.entities[view], stats.texts
-    low, high = int(table.stamps_ns[0]), int(table.stamps_ns[-1])
-    row |= asked(query, low, high)
+    row |= asked(query, table.stamps_ns)
     encoder, index = WordVectors(), query.retriever.index
     semantic = [lambda t=t: _like(reader, index, encoder, t) for t in things_asked()]
     row["semantic_ms"] = float(np.median(clocked(semantic)))
@@ -157,7 +160,7 @@ def read(path: Path, view: str, hall_for: int) -> Row:
     ids = [int(i) for i in np.random.default_rng(1).choice(table.ids, 50)]
     names = [next(iter(reader.entities_in(view, i).values()), "") for i in ids]
     row["entity_ms"] = float(np.median(clocked([lambda n=n: reader.entity(view, n) for n in names if n])))
-    middle = (low + high) // 2
+    middle = (int(table.stamps_ns[0]) + int(table.stamps_ns[-1])) // 2
     past = [lambda at=at: reader.near(view, at, 5.0, middle) for at in places]
     row["near_as_of_ms"] = float(np.median(clocked(past)))
     row["follow_ms"] = follow(path, query)
@@ -165,12 +168,12 @@ def read(path: Path, view: str, hall_for: int) -> Row:
     return row
 
 
-def asked(query: MemoryQuery, low_ns: int, high_ns: int) -> Row:
+def asked(query: MemoryQuery, stamps_ns: NDArray[np.int64]) -> Row:
     """What answers cost over each window, with vectors of their wordings known and with encoding them, and by stage."""
     row: Row = {}
-    windows = {
-        f"{window:.0%}": None if window == 1 else int(high_ns - (high_ns - low_ns) * window) for window in WINDOWS
-    }
+    low, high = int(stamps_ns[0]), int(stamps_ns[-1])
+    windows = {f"{window:.0%}": None if window == 1 else int(high - (high - low) * window) for window in WINDOWS}
+    windows[LATEST_NAME] = int(stamps_ns[-LATEST:][0])
     texts = questions()
     for question in texts:
         query.ask(Question(text=question))
@@ -308,6 +311,10 @@ def table(rows: list[Row], other: list[Row], corrected: Row, emem: Row | None) -
             add(f"{what} over {window} {name}, p50 ms", p50, f"<= {goal}", p50[-1] <= goal)
             add("... over its cost at the size before", [b / a for a, b in pairwise(p50)], "", None)
             add("... p95 ms", p95, "<= 2 p50", p95[-1] <= 2 * p50[-1])
+        p50 = [row[f"{key}_{LATEST_NAME}"]["p50_ms"] for row in rows]
+        ratios = [cost / at_least(rows, 10_000)[f"{key}_{LATEST_NAME}"]["p50_ms"] for cost in p50]
+        add(f"{what} over {LATEST_NAME} {name}, p50 ms", p50, "", None)
+        add("... over its cost at 1e4", ratios, "<= 1.5", ratios[-1] <= 1.5)
     add("reader's first start to first answer, s", each("first_answer_s"), "", None)
     add("restart to first answer, s", each("restart_s"), "<= 5", last["restart_s"] <= 5)
     add("... with entities", each("entities"), "1e5", None, 0)
