@@ -35,6 +35,11 @@ class Column(Generic[ScalarT]):
         self._data[self._count : needed] = values
         self._count = needed
 
+    def drop(self, places: NDArray[np.intp]) -> None:
+        """Take values out; those behind move up."""
+        self._data = np.delete(self.view(), places)
+        self._count = len(self._data)
+
     def view(self) -> NDArray[ScalarT]:
         """What it holds, shape ``(n,)``."""
         return self._data[: self._count]

@@ -58,12 +58,19 @@ class DenseIndex:
             self._rows = _grown(self._rows, capacity)
             self._first = [_grown(word, capacity) for word in self._first]
             self._rest = _grown(self._rest, capacity)
-        self._rows[self._count : needed] = vectors
+        self._put(slice(self._count, needed), vectors)
+        self._count = needed
+
+    def replace(self, slot: int, vector: FloatArray) -> None:
+        """Give a text another vector, shape ``(dimensions,)``."""
+        self._put(slice(slot, slot + 1), vector[None, :])
+
+    def _put(self, at: slice, vectors: FloatArray) -> None:
+        self._rows[at] = vectors
         codes = self._code(np.asarray(vectors, dtype=np.float32))
         for number, word in enumerate(self._first):
-            word[self._count : needed] = codes[:, number]
-        self._rest[self._count : needed] = codes[:, len(self._first) :]
-        self._count = needed
+            word[at] = codes[:, number]
+        self._rest[at] = codes[:, len(self._first) :]
 
     def all_rows(self, upto: int) -> FloatArray:
         """A view of the first ``upto`` vectors."""

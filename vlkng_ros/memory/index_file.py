@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ from vlkng_ros.memory import said, statements, words
 from vlkng_ros.memory.database import index_of, sync_folder
 from vlkng_ros.memory.said import Said
 
-FORMAT = 1
+FORMAT = 2
 logger = logging.getLogger(__name__)
 
 
@@ -38,10 +39,12 @@ class StoredIndex(NamedTuple):
     """The operation of the memory up to which it goes."""
     frames: str
     """Digest of the ids and times of its keyframes."""
-    texts: str
-    """Digest of its texts, in the order of their slots."""
+    texts: NDArray[np.uint32]
+    """Checksums of its texts, in the order of their slots."""
     keyframes: int
     text_ids: NDArray[np.int64]
+    first_ns: NDArray[np.int64]
+    """When each text was mentioned first."""
     vocabulary: list[str]
     said: Said
     mention_slots: NDArray[np.int32]
@@ -94,9 +97,9 @@ def digest_of_frames(keyframe_ids: NDArray[np.int64], stamps_ns: NDArray[np.int6
     return _digest((np.ascontiguousarray(keyframe_ids).tobytes(), np.ascontiguousarray(stamps_ns).tobytes()))
 
 
-def digest_of_texts(texts: Iterable[str]) -> str:
-    """Tells texts apart, in order."""
-    return _digest(("\0".join(texts).encode(),))
+def checksums_of(texts: Iterable[str]) -> NDArray[np.uint32]:
+    """Tells texts apart, one by one."""
+    return np.fromiter((crc32(text.encode()) for text in texts), dtype=np.uint32)
 
 
 @lru_cache(maxsize=1)
@@ -118,13 +121,14 @@ def _write(opened: BinaryIO, index: StoredIndex) -> None:
         "rules": rules(),
         "revision": index.revision,
         "frames": index.frames,
-        "texts": index.texts,
         "keyframes": index.keyframes,
         "vocabulary": index.vocabulary,
     }
     columns: dict[str, NDArray[Any]] = {
         "about": np.frombuffer(json.dumps(about, ensure_ascii=False).encode(), dtype=np.uint8),
+        "texts": index.texts,
         "text_ids": index.text_ids,
+        "first_ns": index.first_ns,
         "mention_slots": index.mention_slots,
         "mention_frames": index.mention_frames,
         "mention_caption": index.mention_caption,
@@ -145,9 +149,10 @@ def _read(stored: Any) -> StoredIndex | None:
     index = StoredIndex(
         int(about["revision"]),
         str(about["frames"]),
-        str(about["texts"]),
+        stored["texts"],
         int(about["keyframes"]),
         stored["text_ids"],
+        stored["first_ns"],
         list(map(str, about["vocabulary"])),
         Said(*(stored[f"said_{name}"] for name in Said._fields)),
         stored["mention_slots"],
@@ -160,7 +165,8 @@ def _read(stored: Any) -> StoredIndex | None:
 
 def _check(index: StoredIndex) -> None:
     texts, mentions, said_ = len(index.text_ids), len(index.mention_slots), index.said
-    lengths = {len(said_.term_counts), len(said_.word_counts), len(said_.far), texts}
+    lengths = {len(said_.term_counts), len(said_.word_counts), len(said_.far), len(index.first_ns), texts}
+    lengths.add(len(index.texts))
     lengths_of_mentions = {len(index.mention_frames), len(index.mention_caption), mentions}
     sums = (int(said_.term_counts.sum()), int(said_.word_counts.sum()), len(said_.denied))
     if len(lengths) > 1 or len(lengths_of_mentions) > 1:
@@ -177,5 +183,5 @@ def _check(index: StoredIndex) -> None:
     ):
         if len(column) and not 0 <= int(column.min()) <= int(column.max()) < limit:
             raise ValueError("a number that stands for nothing")
-    if (np.diff(index.mention_frames) < 0).any():
+    if (np.diff(index.mention_frames) < 0).any() or (np.diff(index.first_ns) < 0).any():
         raise ValueError("mentions out of order")

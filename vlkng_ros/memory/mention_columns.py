@@ -16,6 +16,7 @@ SHARE_OF_ONE = 2
 EARLIEST = 4
 """Of a text with more than that, one of four is among its first; the others are the latest."""
 _FRAME = 0xFFFFFFFF
+_NOWHERE = -1
 _NOTHING: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
 
@@ -28,7 +29,11 @@ class MentionColumns:
         self._caption = Column(np.bool_)
         self._first_of = Column(np.int32)
         self._last_of = Column(np.int32)
-        """The first and the last frame that mentions each text, by slot."""
+        """The first and the last frame that mentions each text, by slot; ``_NOWHERE`` where none does any more."""
+        self.last_frame = -1
+        """Frame of the last mention that was added, -1 where there was none."""
+        self.unsaid = 0
+        """Texts that no frame mentions any more."""
         self._by_slot = _NOTHING
         """Mentions as ``slot << 32 | frame``, sorted: all but the last few."""
         self._starts = np.zeros(1, dtype=np.int64)
@@ -39,24 +44,45 @@ class MentionColumns:
     def __len__(self) -> int:
         return len(self._slots)
 
-    @property
-    def last_frame(self) -> int:
-        """Frame of the last mention, -1 where there is none."""
-        return int(self._frames.view()[-1]) if len(self) else -1
-
-    def extend(self, slots: NDArray[np.int32], frames: NDArray[np.int32], caption: NDArray[np.bool_]) -> None:
-        """Add mentions: none of a frame before the last, and texts that are new in the order of their slots."""
+    def extend(
+        self, slots: NDArray[np.int32], frames: NDArray[np.int32], caption: NDArray[np.bool_], texts: int
+    ) -> None:
+        """Add mentions, none of a frame before the last; ``texts`` are how many texts there are then."""
         self._slots.extend(slots)
         self._frames.extend(frames)
         self._caption.extend(caption)
-        known = len(self._first_of)
-        new, at = np.unique(slots[slots >= known], return_index=True)
-        self._first_of.extend(frames[slots >= known][at])
-        self._last_of.extend(np.zeros(len(new), dtype=np.int32))
+        nowhere = np.full(texts - len(self._first_of), _NOWHERE, dtype=np.int32)
+        self._first_of.extend(nowhere)
+        self._last_of.extend(nowhere)
         self._last_of.view()[slots] = frames  # of several the last one
+        first = self._first_of.view()
+        fresh = first[slots] == _NOWHERE
+        first[slots[fresh][::-1]] = frames[fresh][::-1]
+        self.last_frame = int(frames[-1]) if len(frames) else self.last_frame
+        self._count_unsaid()
         self._latest = None
         if len(self) - len(self._by_slot) > TAIL:
             self._merge()
+
+    def drop(self, rows: NDArray[np.intp]) -> None:
+        """Take some mentions out, by their places among all."""
+        self._merge()
+        slots, frames = self._slots.view()[rows], self._frames.view()[rows]
+        gone = np.sort((slots.astype(np.int64) << 32) | frames)
+        again = np.arange(len(gone)) - np.searchsorted(gone, gone)  # a frame may mention a text more than once
+        self._by_slot = np.delete(self._by_slot, np.searchsorted(self._by_slot, gone) + again)
+        self._find_starts()
+        for column in (self._slots, self._frames, self._caption):
+            column.drop(rows)
+        touched = np.unique(slots)
+        self._first_of.view()[touched] = self._last_of.view()[touched] = _NOWHERE
+        left = touched[self._starts[touched] < self._starts[touched + 1]]
+        self._first_of.view()[left] = self._by_slot[self._starts[left]] & _FRAME
+        self._last_of.view()[left] = self._by_slot[self._starts[left + 1] - 1] & _FRAME
+        self._count_unsaid()
+
+    def _count_unsaid(self) -> None:
+        self.unsaid = int(np.count_nonzero(self._first_of.view() == _NOWHERE))
 
     def _merge(self) -> None:
         """Sort what came last in among the others."""
@@ -65,8 +91,12 @@ class MentionColumns:
             self._by_slot = np.sort(np.concatenate([self._by_slot, latest]))
         else:
             self._by_slot = np.insert(self._by_slot, np.searchsorted(self._by_slot, latest), latest)
-        self._starts = np.concatenate([[0], np.cumsum(np.bincount(self._by_slot >> 32))])
+        self._find_starts()
         self._latest = _NOTHING
+
+    def _find_starts(self) -> None:
+        counts = np.bincount(self._by_slot >> 32, minlength=len(self._first_of))
+        self._starts = np.concatenate([[0], np.cumsum(counts)])
 
     def _last_few(self) -> NDArray[np.int64]:
         if self._latest is None:

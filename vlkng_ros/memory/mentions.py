@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.packing import unpack_vector, unpack_vectors
 from vlkng_ros.memory.rows import Crop, StoredText
+from vlkng_ros.types import FloatArray
 
 PAGE = 2_000
+VECTORS = 500
 Reading = Callable[[], AbstractContextManager[None]]
 
 
@@ -38,6 +40,18 @@ def read_texts(connection: sqlite3.Connection, reading: Reading, after_text_id: 
         if len(rows) < PAGE:
             return
         after_text_id = rows[-1][0]
+
+
+def read_vectors(connection: sqlite3.Connection, text_ids: Sequence[int]) -> dict[int, FloatArray]:
+    """Vectors of those of some texts that have one, by id."""
+    found: dict[int, FloatArray] = {}
+    for start in range(0, len(text_ids), VECTORS):
+        part = text_ids[start : start + VECTORS]
+        query = "SELECT text, vector FROM text_vector WHERE encoder = (SELECT encoder FROM head) AND text IN "
+        rows = connection.execute(f"{query}({','.join('?' * len(part))})", tuple(part)).fetchall()
+        vectors = unpack_vectors([data for _, data in rows])
+        found.update({row[0]: vector for row, vector in zip(rows, vectors, strict=True) if vector is not None})
+    return found
 
 
 def read_crops(
@@ -70,9 +84,10 @@ def read_mentions(
     """
     if keyframe_ids is not None:
         for start in range(0, len(keyframe_ids), PAGE):
-            page = [int(number) for number in keyframe_ids[start : start + PAGE]]
+            page = np.array(keyframe_ids[start : start + PAGE], dtype=np.int64)
+            stretches = np.split(page, np.flatnonzero(np.diff(page) != 1) + 1)
             with reading():
-                rows = [_between(connection, number - 1, number) for number in page]
+                rows = [_between(connection, int(stretch[0]) - 1, int(stretch[-1])) for stretch in stretches]
             yield np.concatenate(rows)
         return
     with reading():

@@ -22,7 +22,7 @@ from vlkng_ros.memory.associating import LiveViews
 from vlkng_ros.memory.bases import Base, BaseRows
 from vlkng_ros.memory.correcting import entities_with
 from vlkng_ros.memory.fold import KINDS, NOWHERE, Absence, Folded, grown
-from vlkng_ros.memory.forgetting import OBSERVED_TERMS, TEXT, TEXT_USES
+from vlkng_ros.memory.forgetting import OBSERVED_TERMS, TEXT_USES
 from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.transactions import Store
 
@@ -163,7 +163,7 @@ class ObservationRetention:
                     store.connection.executemany("INSERT OR IGNORE INTO used_string VALUES (?)", used)
                 unused = f"(SELECT id FROM {table} WHERE id NOT IN (SELECT id FROM used_string))"
                 if table == "text":
-                    execute(f"INSERT INTO tombstone SELECT ?, ?, 0, id FROM {unused}", (head.revision, TEXT))
+                    # No tombstones: nothing is forgotten, and readers drop what no keyframe mentions any more.
                     execute(f"DELETE FROM text_vector WHERE text IN {unused}")
                 execute(f"DELETE FROM {table} WHERE id IN {unused}")
             execute("DELETE FROM used_string")

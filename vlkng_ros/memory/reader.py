@@ -21,7 +21,7 @@ from vlkng_ros.memory.forgetting import KEYFRAME, TEXT
 from vlkng_ros.memory.graph import ViewGraph, build_graph
 from vlkng_ros.memory.images import ImageFolder
 from vlkng_ros.memory.located import PlaceRows
-from vlkng_ros.memory.mentions import read_crops, read_mentions, read_texts
+from vlkng_ros.memory.mentions import read_crops, read_mentions, read_texts, read_vectors
 from vlkng_ros.memory.rows import (
     ROLES,
     Changes,
@@ -37,7 +37,7 @@ from vlkng_ros.memory.rows import (
 from vlkng_ros.memory.schema import SCHEMA_VERSION
 from vlkng_ros.memory.spans import read_spans
 from vlkng_ros.memory.view_reader import ViewReader
-from vlkng_ros.types import Entity, Keyframe, Observation, Relation
+from vlkng_ros.types import Entity, FloatArray, Keyframe, Observation, Relation
 
 
 class MemoryReader(ViewReader):
@@ -146,6 +146,13 @@ class MemoryReader(ViewReader):
             )
 
     @property
+    def encoder_id(self) -> str | None:
+        """Whose vectors texts have; None where there are none."""
+        with self._reading():
+            name: str | None = self._one("SELECT (SELECT name FROM encoder WHERE id = head.encoder) FROM head")
+            return name
+
+    @property
     def summarised_until_ns(self) -> int | None:
         """See ``MemoryStats``."""
         with self._reading():
@@ -209,6 +216,11 @@ class MemoryReader(ViewReader):
     def texts(self, after_text_id: int = 0) -> Iterator[StoredText]:
         """Every string that a question can find, in order of first mention, with its vector where it has one."""
         return read_texts(self._connection, self._reading, after_text_id)
+
+    def vectors(self, text_ids: Sequence[int]) -> dict[int, FloatArray]:
+        """Vectors of those of some texts that have one by now."""
+        with self._reading():
+            return read_vectors(self._connection, text_ids)
 
     def mentions(self, after_keyframe_id: int = 0, keyframe_ids: Sequence[int] | None = None) -> Iterator[Mention]:
         """Which keyframe says what: of the keyframes after one, or of those named (as ``refresh`` names them)."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from vlkng_ros.memory.column import Column
 from vlkng_ros.memory.dense_index import DenseIndex
-from vlkng_ros.memory.index_file import StoredIndex, digest_of_frames, digest_of_texts
+from vlkng_ros.memory.index_file import StoredIndex, checksums_of, digest_of_frames
 from vlkng_ros.memory.mention_columns import MentionColumns
 from vlkng_ros.memory.postings import SHORT, PostingLists, Postings
 from vlkng_ros.memory.said import Said, Vocabulary
@@ -32,14 +32,6 @@ from vlkng_ros.types import FloatArray
 K1 = 0.4
 """Term frequency saturates at once: a caption that says "tree" twice has not seen more trees."""
 B = 0.75
-
-
-class MentionRow(NamedTuple):
-    """One text of one keyframe. ``caption`` tells a caption's sentence from a label or region text."""
-
-    keyframe_id: int
-    text_id: int
-    caption: bool
 
 
 _VECTORS_AT_ONCE = 4096
@@ -134,6 +126,11 @@ class TextIndex:
         """How many it holds."""
         return len(self._mentions)
 
+    @property
+    def unsaid(self) -> int:
+        """How many of its texts no keyframe mentions any more."""
+        return self._mentions.unsaid
+
     def frame_of(self, keyframe_id: int) -> int | None:
         """Place of a keyframe in the order of time, or None."""
         return self._frame_of.get(keyframe_id)
@@ -151,12 +148,6 @@ class TextIndex:
         self._keyframe_ids.extend(keyframe_ids)
         self._stamps_ns.extend(stamps_ns)
         self._frame_of.update(zip(keyframe_ids.tolist(), range(base, len(self.keyframe_ids)), strict=True))
-
-    def add_mentions(self, mentions: Iterable[MentionRow], texts: Mapping[int, tuple[str, FloatArray | None]]) -> None:
-        """Add what was said of keyframes, row by row; see ``add_columns``."""
-        rows = list(mentions)
-        keyframes, said, captions = (np.array([row[i] for row in rows], dtype=np.int64) for i in range(3))
-        self.add_columns(keyframes, said, captions, texts)
 
     def add_columns(
         self,
@@ -195,7 +186,19 @@ class TextIndex:
             slots[place] = slot
         if new:
             self._add_texts(distinct[new], self.stamps_ns[frames[first[new]]], texts)
-        self._mentions.extend(slots[inverse], frames, captions.astype(np.bool_))
+        self._mentions.extend(slots[inverse], frames, captions.astype(np.bool_), len(self.texts))
+
+    def drop_mentions(self, rows: Sequence[int]) -> None:
+        """Take out what is no longer kept of keyframes: mentions by their places, of ``rows_of``.
+
+        A text that none is left of is found no more, and takes up room until the index is made anew.
+        """
+        self._mentions.drop(np.array(rows, dtype=np.intp))
+
+    def embed(self, text_id: int, vector: FloatArray) -> None:
+        """Give a text that has none its vector."""
+        if self.dense is not None and text_id in self._slot_of:
+            self.dense.replace(self._slot_of[text_id], vector)
 
     def stored(self, revision: int) -> StoredIndex:
         """What ``restore`` needs to make it again; ``revision`` is the operation up to which it goes."""
@@ -205,9 +208,10 @@ class TextIndex:
         return StoredIndex(
             revision,
             digest_of_frames(self.keyframe_ids, self.stamps_ns),
-            digest_of_texts(self.texts),
+            checksums_of(self.texts),
             len(self.keyframe_ids),
             np.array(self._text_ids, dtype=np.int64),
+            np.array(self._first_ns, dtype=np.int64),
             self.vocabulary.words,
             said,
             slots,
@@ -225,10 +229,10 @@ class TextIndex:
         self.vocabulary.numbers(stored.vocabulary)
         self._slot_of = {text_id: slot for slot, text_id in enumerate(stored.text_ids.tolist())}
         self._text_ids.extend(stored.text_ids.tolist())
-        _, first = np.unique(stored.mention_slots, return_index=True)
-        self._first_ns.extend(self.stamps_ns[stored.mention_frames[first]].tolist())
+        self._first_ns.extend(stored.first_ns.tolist())
         self._take(texts, stored.said)
-        self._mentions.extend(stored.mention_slots, stored.mention_frames, stored.mention_caption)
+        mentions = (stored.mention_slots, stored.mention_frames, stored.mention_caption)
+        self._mentions.extend(*mentions, len(self.texts))
 
     def _add_texts(
         self,
@@ -348,7 +352,9 @@ class TextIndex:
 
     def says_all(self, cut: Cut) -> bool:
         """Whether every text known at the cut is mentioned in it."""
-        return cut.first == 0 and (not cut.slots or self._first_ns[cut.slots - 1] <= int(self.stamps_ns[cut.last - 1]))
+        if self._mentions.unsaid or cut.first:
+            return False
+        return bool(not cut.slots or self._first_ns[cut.slots - 1] <= int(self.stamps_ns[cut.last - 1]))
 
     def mentioned(self, slots: NDArray[np.intp], cut: Cut) -> NDArray[np.bool_]:
         """Which of some texts known at the cut a keyframe of the cut mentions."""
@@ -373,6 +379,11 @@ class TextIndex:
             ``(frames, ranks)``: the frame of a mention and the place of its text in ``slots``, ranks ascending.
         """
         return self._mentions.of(slots, *cut[1:], limit)
+
+    def rows_of(self, frame: int) -> tuple[int, list[tuple[int, bool]]]:
+        """The place of a keyframe's first mention, and of each the slot and whether in a caption."""
+        first, last = self._mentions.bounds(frame, frame + 1)
+        return first, list(zip(*(column.tolist() for column in self._mentions.part(first, last)[1:]), strict=True))
 
     def texts_of(self, frame: int) -> NDArray[np.int32]:
         """Slots of the texts of one keyframe, in the order they were said."""

@@ -68,12 +68,23 @@ class Retriever:
 
     def __init__(self, reader: MemoryReader, encoder: TextEncoder | None) -> None:
         self.reader = reader
-        known = reader.stats().encoder_id
-        usable = encoder is not None and known is not None and encoder.encoder_id == known
-        self._encoder = encoder if usable else None
-        self._follower = IndexFollower(reader, self._encoder.dimensions if self._encoder is not None else 0)
-        self.encoded = Encoded(self._encoder)
+        self._given = encoder
+        self._revision = -1
+        """That at which it was looked whose vectors the memory has."""
+        self._open()
+
+    def _open(self) -> None:
+        """Make everything that depends on whose vectors the memory has."""
+        self._encoder_id = self.reader.encoder_id
+        usable = self._given is not None and self._given.encoder_id == self._encoder_id
+        encoder = self._given if usable else None
+        self._follower = IndexFollower(self.reader, encoder.dimensions if encoder is not None else 0)
+        self.encoded = Encoded(encoder)
+        self._renew()
+
+    def _renew(self) -> None:
         self._leaning = Leaning(self.index, self.encoded)
+        self._known_as = (self._follower.index, self._follower.alterations)
 
     @property
     def index(self) -> TextIndex:
@@ -82,10 +93,13 @@ class Retriever:
 
     def refresh(self) -> None:
         """Follow the memory."""
-        before = self._follower.index
-        self._follower.refresh()
-        if self._follower.index is not before:
-            self._leaning = Leaning(self.index, self.encoded)
+        changes = self._follower.refresh()
+        if changes.revision != self._revision:
+            self._revision = changes.revision
+            if self.reader.encoder_id != self._encoder_id:
+                self._open()
+        if (self._follower.index, self._follower.alterations) != self._known_as:
+            self._renew()
 
     def scene(self, since_ns: int | None, as_of_ns: int | None) -> Scene:
         """The frames in ``[since_ns, as_of_ns]``; None leaves an end open."""

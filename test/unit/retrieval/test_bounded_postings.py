@@ -6,8 +6,9 @@ import itertools
 
 import numpy as np
 import pytest
+from mention_rows import MentionRow, add_mentions
 
-from vlkng_ros.memory.text_index import MentionRow, TextIndex
+from vlkng_ros.memory.text_index import TextIndex
 from vlkng_ros.memory.words import terms
 from vlkng_ros.retrieval.lexical import COMMON, candidates
 
@@ -33,7 +34,7 @@ def index() -> TextIndex:
     index = TextIndex()
     ids = np.arange(1, len(texts) + 1)
     index.add_frames(ids, ids * 10**9)
-    index.add_mentions([MentionRow(i, i, True) for i in ids.tolist()], {i: (t, None) for i, t in enumerate(texts, 1)})
+    add_mentions(index, [MentionRow(i, i, True) for i in ids.tolist()], {i: (t, None) for i, t in enumerate(texts, 1)})
     return index
 
 

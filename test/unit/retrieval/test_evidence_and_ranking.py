@@ -4,8 +4,9 @@ import numpy as np
 from captioned_drives import SECOND
 from hypothesis import given
 from hypothesis import strategies as st
+from mention_rows import MentionRow, add_mentions
 
-from vlkng_ros.memory.text_index import MentionRow, TextIndex
+from vlkng_ros.memory.text_index import TextIndex
 from vlkng_ros.retrieval import Superlative
 from vlkng_ros.retrieval.evidence import frame_evidence, with_neighbours
 from vlkng_ros.retrieval.frame_scores import FrameScores
@@ -25,8 +26,8 @@ def test_a_frame_counts_its_best_text_and_a_share_of_the_next() -> None:
     index = TextIndex()
     index.add_frames(np.array([1, 2]), seconds(0, 60))
     rows = [(1, 1), (1, 2), (1, 2), (2, 2), (2, 3)]
-    index.add_mentions(
-        [MentionRow(frame, text, False) for frame, text in rows], {n: (f"text{n}", None) for n in (1, 2, 3)}
+    add_mentions(
+        index, [MentionRow(frame, text, False) for frame, text in rows], {n: (f"text{n}", None) for n in (1, 2, 3)}
     )
     fit = Fit(np.array([0, 1]), np.array([1.0, 0.5], np.float32), np.array([1.0, 0.5], np.float32))
     found = frame_evidence(index, index.cut(), fit)

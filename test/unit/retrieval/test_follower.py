@@ -3,10 +3,11 @@ from pathlib import Path
 import pytest
 from captioned_drives import Seen, WordEncoder, open_writer, round_trip, write
 
+from vlkng_ros.answering import MemoryQuery
 from vlkng_ros.memory import MemoryReader
 from vlkng_ros.memory.text_index import TextIndex
 from vlkng_ros.retrieval.follower import IndexFollower
-from vlkng_ros.types import Capture, Perception, Pose
+from vlkng_ros.types import AnswerStatus, Capture, Perception, Pose, Question
 
 
 def content(index: TextIndex) -> list[object]:
@@ -15,6 +16,11 @@ def content(index: TextIndex) -> list[object]:
     frames, slots, caption = index.mentions_in(cut)
     said = sorted((int(f), index.texts[s], bool(c)) for f, s, c in zip(frames, slots, caption, strict=True))
     return [index.keyframe_ids.tolist(), index.stamps_ns.tolist(), sorted(index.texts), said]
+
+
+def said(index: TextIndex) -> object:
+    """Which keyframe says what."""
+    return content(index)[3]
 
 
 @pytest.fixture
@@ -87,3 +93,59 @@ def test_what_is_forgotten_is_gone(path: Path) -> None:
         writer.forget(until_ns=Seen(1, 0, 0).stamp_ns)
         follower.refresh()
         assert follower.index.texts == ["A door.", "door"]
+
+
+def test_old_observations_that_are_summed_up_are_taken_out(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_writer(path, WordEncoder()) as writer, MemoryReader.open(path) as reader:
+        write(writer, [Seen(i, i, 0, f"A red door. The room {i}.", ("door",)) for i in range(60)])
+        follower = IndexFollower(reader, 64)
+        follower.refresh()
+        before = said(follower.index)
+        writer.summarise(keep=2)
+        write(writer, [Seen(200, 0, 0, "The room 7.", ("sofa",)), Seen(201, 0, 0, "A new lamp.")])
+        follower.refresh()
+        fresh = IndexFollower(reader, 64).index
+        assert follower.rebuilds == 1
+        assert follower.index.unsaid > 0
+        assert said(follower.index) == said(fresh)
+        assert said(fresh) != before
+        monkeypatch.setattr("vlkng_ros.retrieval.follower.MOST_UNSAID", 0)
+        write(writer, [Seen(202, 0, 0, "The end.")])
+        for _ in range(2):
+            follower.refresh()
+        assert (follower.rebuilds, follower.index.unsaid) == (2, 0)
+        assert content(follower.index) == content(IndexFollower(reader, 64).index)
+
+
+def test_what_no_keyframe_says_any_more_is_not_found(path: Path) -> None:
+    with open_writer(path, WordEncoder()) as writer, MemoryReader.open(path) as reader:
+        write(writer, [Seen(1, 0, 0, "A rare elephant."), *(Seen(i, i, 0, "A door.", ("door",)) for i in range(2, 9))])
+        memory = MemoryQuery(reader, WordEncoder())
+        assert memory.ask(Question("Did you see an elephant?")).value is True
+        writer.summarise(keep=1)
+        assert memory.ask(Question("Did you see an elephant?")).value is False
+        assert memory.ask(Question("Where is the door?")).status is AnswerStatus.OK
+
+
+@pytest.mark.parametrize("encoder_known", [True, False])
+def test_texts_embedded_later_are_found_by_meaning_without_a_restart(path: Path, encoder_known: bool) -> None:
+    if encoder_known:
+        with open_writer(path, WordEncoder()) as writer:
+            write(writer, [Seen(0, 0, 0, "Nothing yet.")])
+    with open_writer(path) as writer:
+        write(writer, [Seen(i, i, 0, f"A {what} door.") for i, what in enumerate(("red", "green", "blue"), 1)])
+    with MemoryReader.open(path) as reader:
+        memory = MemoryQuery(reader, WordEncoder())
+        memory.ask(Question("Where is the green door?"))
+        with open_writer(path, WordEncoder()) as writer:
+            assert writer.embed_missing() == 3
+        memory.ask(Question("Where is the green door?"))
+        fresh = MemoryQuery(reader, WordEncoder())
+        dense = [query.retriever.index.dense for query in (memory, fresh)]
+        assert dense[0] is not None
+        assert dense[1] is not None
+        total = len(fresh.retriever.index.texts)
+        assert dense[0].all_rows(total).tolist() == dense[1].all_rows(total).tolist()
+        query = WordEncoder().encode(["A green door."])
+        slots, cosines = dense[0].similar(query, total)
+        assert memory.retriever.index.texts[slots[cosines[0].argmax()]] == "A green door."

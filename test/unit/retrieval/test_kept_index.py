@@ -15,6 +15,7 @@ from test_follower import content
 from vlkng_ros.memory import MemoryReader, index_file
 from vlkng_ros.memory.database import index_of
 from vlkng_ros.memory.index_file import StoredIndex, load_index, save_index
+from vlkng_ros.memory.said import Said
 from vlkng_ros.memory.text_index import TextIndex
 from vlkng_ros.retrieval import follower
 from vlkng_ros.retrieval.follower import IndexFollower
@@ -77,6 +78,22 @@ def test_a_keyframe_described_late_makes_it_anew(path: Path) -> None:
     index_of(path).unlink()
     assert rebuilds == 1
     assert found == started(path)[0]
+
+
+def test_old_observations_that_were_summed_up_meanwhile_are_taken_out_of_it(path: Path) -> None:
+    with open_writer(path, WordEncoder()) as writer:
+        write(writer, [Seen(i, i, 0, f"A red door. The room {i}.", ("door",)) for i in range(30)])
+        started(path)
+        writer.summarise(keep=1)
+        write(writer, [Seen(61, 31, 0, "A green shelf.")])
+        found, rebuilds = started(path)
+        again, anew = started(path)
+    index_of(path).unlink()
+    fresh, _ = started(path)
+    assert (rebuilds, anew, again) == (0, 0, found)
+    # What was said is the same; texts that nothing says any more are still there, and not found.
+    assert found[:2] + found[3:4] == fresh[:2] + fresh[3:4]
+    assert set(fresh[2]) < set(found[2])
 
 
 def cut_off(file: Path) -> None:
@@ -195,7 +212,7 @@ def test_one_torn_at_any_byte_is_no_index_or_the_same(path: Path) -> None:
 
 def said_by(index: StoredIndex | None) -> list[object]:
     assert index is not None
-    columns = [*index[:6], *index.said, *index[7:]]
+    columns = [*(part for part in index if not isinstance(part, Said)), *index.said]
     return [column.tolist() if isinstance(column, np.ndarray) else column for column in columns]
 
 

@@ -3,8 +3,9 @@ import math
 import numpy as np
 import pytest
 from captioned_drives import HALL, SECOND, STREET
+from mention_rows import MentionRow, add_mentions
 
-from vlkng_ros.memory.text_index import MentionRow, TextIndex
+from vlkng_ros.memory.text_index import TextIndex
 from vlkng_ros.retrieval.matching import Encoded
 from vlkng_ros.retrieval.motion import standing, stops, turns
 from vlkng_ros.retrieval.places import Leaning, Stay, stays
@@ -81,7 +82,7 @@ def test_a_stay_cut_off_by_the_start_counts() -> None:
 def test_captions_lean_by_their_words_without_an_encoder() -> None:
     index = TextIndex()
     index.add_frames(np.array([1, 2, 3]), np.array([0, 1, 2], dtype=np.int64) * SECOND)
-    index.add_mentions([MentionRow(1, 1, True), MentionRow(2, 2, True)], {1: (HALL, None), 2: (STREET, None)})
+    add_mentions(index, [MentionRow(1, 1, True), MentionRow(2, 2, True)], {1: (HALL, None), 2: (STREET, None)})
     hall, street, silent = Leaning(index, Encoded(None)).of_frames(index.cut())
     assert hall > 0.5
     assert street < -0.5

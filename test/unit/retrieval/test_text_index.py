@@ -5,9 +5,10 @@ import pytest
 from captioned_drives import WordEncoder
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mention_rows import MentionRow, add_mentions
 
 from vlkng_ros.memory.mention_columns import MentionColumns
-from vlkng_ros.memory.text_index import MentionRow, TextIndex
+from vlkng_ros.memory.text_index import TextIndex
 
 SECOND = 1_000_000_000
 
@@ -19,7 +20,7 @@ def index_of(frames: list[list[str]], encoder: WordEncoder | None = None) -> Tex
     texts = {n: (t, encoder.encode([t])[0] if encoder else None) for t, n in numbers.items()}
     index.add_frames(np.arange(1, len(frames) + 1), np.arange(len(frames), dtype=np.int64) * SECOND)
     rows = [MentionRow(i, numbers[text], True) for i, said in enumerate(frames, start=1) for text in said]
-    index.add_mentions(rows, texts)
+    add_mentions(index, rows, texts)
     return index
 
 
@@ -73,7 +74,7 @@ def test_what_comes_out_of_order_is_refused() -> None:
     with pytest.raises(ValueError, match="not later"):
         index.add_frames(np.array([9]), np.array([0]))
     with pytest.raises(ValueError, match="before the last one mentioned"):
-        index.add_mentions([MentionRow(1, 1, True)], {})
+        add_mentions(index, [MentionRow(1, 1, True)], {})
 
 
 FRAMES = st.lists(
@@ -131,9 +132,23 @@ def test_what_is_found_of_a_text_does_not_depend_on_what_was_sorted_in(
     for held, until in zip(columns, (0, min(merged, len(said) - 1)), strict=True):
         for part in (said[:until], said[until:]):
             frame, slot = np.array(part, dtype=np.int32).reshape(-1, 2).T
-            held.extend(slot, frame, np.zeros(len(part), dtype=np.bool_))
+            held.extend(slot, frame, np.zeros(len(part), dtype=np.bool_), len(numbers))
             if part is not said[until:]:
                 held._merge()
+    whole, kept = columns[0], [row for row in range(len(said)) if row % 3]
+    whole.drop(np.flatnonzero(np.arange(len(said)) % 3 == 0))
+    made = MentionColumns()
+    frame, slot = np.array([said[row] for row in kept], dtype=np.int32).reshape(-1, 2).T
+    made.extend(slot, frame, np.zeros(len(kept), dtype=np.bool_), len(numbers))
+    every_slot, end = np.arange(len(numbers)), len(frames)
+    for first, last in ((0, end), (min(one, end), end)):
+        assert whole.said_of(every_slot, first, last).tolist() == made.said_of(every_slot, first, last).tolist()
+        found = [held.of(every_slot, first, last, *held.bounds(first, last), None) for held in (whole, made)]
+        assert [a.tolist() for a in found[0]] == [b.tolist() for b in found[1]]
+    assert (whole.unsaid, len(whole)) == (made.unsaid, len(made))
+    columns[0] = MentionColumns()
+    frame, slot = np.array(said, dtype=np.int32).reshape(-1, 2).T
+    columns[0].extend(slot, frame, np.zeros(len(said), dtype=np.bool_), len(numbers))
     first, last = min(one, other), max(one, other) + 1
     slots = np.array([3, 0, 5, 1])[np.array([3, 0, 5, 1]) < len(numbers)]
     window = (first, last, *columns[0].bounds(first, last))
