@@ -184,7 +184,9 @@ class HybridSearch:
         shown = self._evidence_of(wordings(other), scene)[1].total
         return with_relation(total, shown, scene.positions_m, scale)
 
-    def _evidence_of(self, said: Sequence[Wording], scene: Scene, *, whole: bool = False) -> tuple[Fit, FrameEvidence]:
+    def _evidence_of(
+        self, said: Sequence[Wording], scene: Scene, *, whole: bool = False
+    ) -> tuple[Fit, FrameEvidence]:
         """The texts that fit some wordings, and the frames that show them; worked out once."""
         key = (tuple(said), scene.cut, whole)
         if key not in self._known:
