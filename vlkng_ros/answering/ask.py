@@ -12,6 +12,7 @@ from vlkng_ros.answering.gaps import with_gaps
 from vlkng_ros.answering.keyframes import Ranked, load_ranked
 from vlkng_ros.answering.model_answers import EXTRACTIVE, Asked, ModelAnswers, Worked
 from vlkng_ros.answering.rewriting import Rewriter
+from vlkng_ros.answering.sightings import asks_if_then, whether_then
 from vlkng_ros.answering.wording import NEWEST, clock, quoted, worded
 from vlkng_ros.chat import Chat
 from vlkng_ros.config import RetrievalConfig
@@ -143,6 +144,9 @@ class MemoryQuery:
         if len(scene):
             with self._reader.snapshot():  # one transaction, not one for each of many small reads
                 draft = answerer.draft(query, scene, asker)
+                if asks_if_then(query):
+                    ever = answerer.draft(dataclasses.replace(query, kind=AnswerKind.TIME, times=()), whole, asker)
+                    draft = whether_then(query, draft, ever, scene)
         if (
             query.bare
             and not query.beyond
@@ -195,8 +199,9 @@ class MemoryQuery:
             first = int(scene.stamps_ns.searchsorted(since, side="left"))
             last = int(scene.stamps_ns.searchsorted(until, side="right"))
             itself = query.open or (query.kind is AnswerKind.POSITION and not query.target)
-            if window.moment_ns is not None and itself and len(scene):
-                # "where were you at ...", "what did you see at ...": the frame nearest to that moment, however far
+            recorded = len(scene) and since <= int(scene.stamps_ns[-1]) and until >= int(scene.stamps_ns[0])
+            if window.moment_ns is not None and itself and recorded:
+                # "where were you at ...", "what did you see at ...": the frame nearest to it, in a pause however far
                 at = int(abs(scene.stamps_ns - window.moment_ns).argmin())
                 first, last = at, at + 1
             scene = self._retriever.part(scene, first, max(first, last))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import re
 
+import numpy as np
+
 from vlkng_ros.answering.changes import of_change, whether_still
 from vlkng_ros.answering.confidence import absence, confidence
 from vlkng_ros.answering.counting import compared, counted, everything
@@ -13,23 +15,27 @@ from vlkng_ros.answering.distances import BY_DISTANCE, distance, from_asker, nea
 from vlkng_ros.answering.doings import EVENT_CONFIDENCE, Doings
 from vlkng_ros.answering.doubts import doubted
 from vlkng_ros.answering.draft import Draft, shifted
-from vlkng_ros.answering.most import longest_stay, place_of_most, seen_most
+from vlkng_ros.answering.most import longest_stay, place_of_most, seen_most, seen_so_often, whether_most
 from vlkng_ros.answering.open_answers import ANYTHING, is_anything, listed, of_anything, of_choices
+from vlkng_ros.answering.recurring import at_each
 from vlkng_ros.answering.relating import Relating
 from vlkng_ros.answering.several import of_several
-from vlkng_ros.answering.sightings import longest, runs_of, seen_in_order, time_between
+from vlkng_ros.answering.sightings import clear_runs, runs_of, seconds_of, seen_in_order, time_between
 from vlkng_ros.answering.together import of_together
+from vlkng_ros.answering.wording import span
 from vlkng_ros.memory.words import COLORS, terms
 from vlkng_ros.retrieval.amounts import ANY
 from vlkng_ros.retrieval.comparing import Most
 from vlkng_ros.retrieval.grammar import NEAR, ORDINAL_TIME
 from vlkng_ros.retrieval.kinds import things_of_kind
+from vlkng_ros.retrieval.lasting import Lasting
 from vlkng_ros.retrieval.motion_phrases import Boundary, MotionKind
 from vlkng_ros.retrieval.padding import TRIP
 from vlkng_ros.retrieval.phrases import is_doing
 from vlkng_ros.retrieval.presets import Finder
-from vlkng_ros.retrieval.query import Query, Relation
+from vlkng_ros.retrieval.query import Query
 from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
+from vlkng_ros.retrieval.targets import Relation
 from vlkng_ros.types import NS_PER_S, AnswerKind, Vec3
 
 _THINGS_NEAR = re.compile(
@@ -68,6 +74,10 @@ class Extractive:
             return Draft(query.kind, None, 0.0, reason=query.beyond)
         if apart := next((phrase for phrase in query.excluded if _STANDS.match(phrase)), ""):
             return Draft(query.kind, None, 0.0, reason=f"I do not understand 'not {apart}'")
+        if query.every is not None and len(scene):
+            return at_each(query, query.every, self._finder, scene, asker_m, self._min_confidence)
+        if query.lasting is not None:
+            return self._lasted(query, query.lasting, scene, asker_m)
         if query.compared or query.change or query.together or query.most or query.order == "until":
             return self._comparing(query, scene, asker_m)
         if query.kind is AnswerKind.BINARY and query.target in ANYTHING and query.motion is None:
@@ -77,6 +87,8 @@ class Extractive:
         if query.motion is not None and query.motion.kind is MotionKind.MOVE and query.target:
             offset, scene = self._doings.circumstance(query.motion, scene)
             return shifted(self._of_target(query, scene, asker_m), offset)
+        if query.open and query.times_asked and len(scene):
+            return seen_so_often(query, self._relating(scene, asker_m))
         if query.open and not query.choices:
             offset = 0
             if query.motion is not None:
@@ -111,6 +123,8 @@ class Extractive:
             return longest_stay(query, relating)
         if query.open:
             return seen_most(query, relating)
+        if query.kind is AnswerKind.BINARY:
+            return whether_most(query, relating)
         draft = self._of_target(query, scene, asker_m)
         return place_of_most(query, relating, draft) if query.kind is AnswerKind.POSITION else draft
 
@@ -167,9 +181,7 @@ class Extractive:
         if query.kind is AnswerKind.TIME:
             return self._time(query, scene, found, frames, sure)
         if query.kind is AnswerKind.DURATION:
-            first, last = longest(runs_of(found.total), scene)
-            seconds = float(scene.stamps_ns[last] - scene.stamps_ns[first]) / NS_PER_S
-            return Draft(query.kind, seconds, sure, frames, thing=query.target)
+            return self._duration(query, scene, found, frames, sure)
         if query.kind is AnswerKind.COUNT:
             return counted(query, self._retriever, self._finder, scene, found, frames, sure)
         if query.attribute in ("after", "before"):
@@ -253,11 +265,38 @@ class Extractive:
     ) -> Draft:
         frame = frames[0][0]
         if query.motion is not None and query.motion.kind is MotionKind.AT_PLACE:
-            runs = runs_of(found.total)
-            best = found.total.best(1)[0]
-            run = next(run for run in runs if run[0] <= best <= run[1])
-            frame = {Boundary.BEGIN: run[0], Boundary.END: run[1], Boundary.DURING: frame}[query.motion.boundary]
+            boundary, runs = query.motion.boundary, clear_runs(found.total, found.evidence.raw)
+            if query.ordinal > len(runs):
+                reason = f"I was at {query.target} {len(runs)} time{'s' if len(runs) > 1 else ''}"
+                return Draft(query.kind, None, 0.0, frames, reason=reason)
+            run = runs[query.ordinal - 1 if query.ordinal > 0 else -1]  # without a word for it the latest
+            frame = {Boundary.BEGIN: run[0], Boundary.END: run[1], Boundary.DURING: frame}[boundary]
         return Draft(query.kind, int(scene.stamps_ns[frame]), sure, frames, thing=query.target, events=(frame,))
+
+    def _duration(
+        self, query: Query, scene: Scene, found: Found, frames: tuple[tuple[int, float], ...], sure: float
+    ) -> Draft:
+        """How long it was seen, or the robot was there: altogether, unless the longest time is asked for."""
+        sessions = self._retriever.reader.frames().session[scene.cut.first : scene.cut.last]
+        breaks = (np.flatnonzero(np.diff(sessions)) + 1).tolist()
+        runs = clear_runs(found.total, found.evidence.raw, breaks)
+        seconds = seconds_of(runs, scene)
+        also = "" if len(runs) < 2 else f"The longest of {len(runs)} times." if query.longest else f"{len(runs)} times."
+        value = max(seconds) if query.longest else sum(seconds)
+        return Draft(query.kind, value, sure, frames, thing=query.target, also=also)
+
+    def _lasted(self, query: Query, lasting: Lasting, scene: Scene, asker_m: Vec3 | None) -> Draft:
+        """Whether it lasted so long."""
+        asked = dataclasses.replace(query, kind=AnswerKind.DURATION, lasting=None)
+        ever = self._drafted(asked, scene, asker_m)
+        if not isinstance(ever.value, float):
+            value = None if ever.reason else query.negated
+            return dataclasses.replace(ever, kind=query.kind, value=value, denied=query.negated)
+        yes = lasting.least_s <= ever.value <= lasting.most_s
+        also = f"It was {span(ever.value)}."
+        events = ever.events or tuple(frame for frame, _ in ever.frames[:1])
+        told = dataclasses.replace(ever, kind=query.kind, value=yes is not query.negated, thing="", also=also)
+        return dataclasses.replace(told, events=events)
 
     def _amount(
         self, query: Query, scene: Scene, found: Found, frames: tuple[tuple[int, float], ...], sure: float

@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 from vlkng_ros.answering.confidence import absence
 from vlkng_ros.answering.counting import shown_at_once, things_of
 from vlkng_ros.answering.draft import Draft
-from vlkng_ros.answering.open_answers import asked_for
+from vlkng_ros.answering.open_answers import asked_for, listed
 from vlkng_ros.answering.relating import Relating
-from vlkng_ros.answering.sightings import STAY_SHARE, runs_of
+from vlkng_ros.answering.sightings import STAY_GAP, STAY_SHARE, runs_of
 from vlkng_ros.answering.wording import span
 from vlkng_ros.memory.located import UNNAMED
 from vlkng_ros.memory.words import terms
 from vlkng_ros.retrieval.comparing import Most
+from vlkng_ros.retrieval.hybrid_search import wordings
 from vlkng_ros.retrieval.query import Query
-from vlkng_ros.types import NS_PER_S, Entity
+from vlkng_ros.types import NS_PER_S, AnswerKind, Entity
 
 CELL_M = 4.0
 """A stay is at a place of about a room's size."""
@@ -48,16 +49,55 @@ def seen_most(query: Query, relating: Relating) -> Draft:
     pairs = np.sort((slots[kept].astype(np.int64) << 32) | frames[kept])
     pairs = pairs[np.diff(pairs, prepend=-1) > 0]  # said twice of one picture counts once
     counts = np.bincount(pairs >> 32)
-    order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+    named = np.flatnonzero(counts)
+    seldom = query.most is Most.SELDOM
+    order = named[np.argsort(counts[named] if seldom else -counts[named], kind="stable")]
     texts = ((slot, retriever.index.texts[slot]) for slot in order.tolist())
-    told = (slot for slot, text in texts if said.isdisjoint(terms(text)) and asked_for(query, [text]))
-    best = next(told, None)
-    if best is None:
+    told = [slot for slot, text in texts if said.isdisjoint(terms(text)) and asked_for(query, [text])]
+    if not told:
         return Draft(query.kind, None, 0.0, reason="I have no name for anything that I saw there")
-    of_best = pairs[pairs >> 32 == best] & 0xFFFFFFFF
-    also = f"{len(of_best)} of {int(shown.sum())} pictures show it."
-    text = retriever.index.texts[best]
+    alike = [slot for slot in told if counts[slot] == counts[told[0]]]
+    of_best = pairs[pairs >> 32 == alike[0]] & 0xFFFFFFFF
+    also = f"{len(of_best)} of {int(shown.sum())} pictures show {'it' if len(alike) == 1 else 'each'}."
+    text = listed([retriever.index.texts[slot] for slot in alike])
     return Draft(query.kind, text, SURE, ((int(of_best[-1]), 1.0),), thing=text, also=also)
+
+
+def whether_most(query: Query, relating: Relating) -> Draft:
+    """Whether the target is what most pictures show, or the fewest."""
+    thing = relating.thing(query, query.target)
+    if not thing.seen:
+        return Draft(query.kind, query.negated, absence(thing.sure, len(relating.scene)), thing=query.target)
+    most = seen_most(dataclasses.replace(query, kind=AnswerKind.TEXT, open=True, relation=None), relating)
+    if most.value is None:
+        return dataclasses.replace(most, kind=query.kind)
+    names = [frozenset(terms(wording.text)) for wording in wordings(query.target)]
+    named = frozenset(terms(str(most.value)))
+    yes = any(name and name <= named for name in names) is not query.negated
+    how = "least" if query.most is Most.SELDOM else "most"
+    also = f"I saw {most.value} {how} often: {most.also}"
+    return Draft(query.kind, yes, min(SURE, thing.sure), most.frames, events=(most.frames[0][0],), also=also)
+
+
+def seen_so_often(query: Query, relating: Relating) -> Draft:
+    """What was seen on as many occasions as are asked for: once, twice, more than 3 times."""
+    frames, slots, caption = relating.retriever.index.mentions_in(relating.scene.cut)
+    kept = ~caption if not caption.all() else caption
+    pairs = np.unique((slots[kept].astype(np.int64) << 32) | (frames[kept] - relating.scene.cut.first))
+    slot, frame = pairs >> 32, pairs & 0xFFFFFFFF
+    begins = (np.diff(slot, prepend=-1) > 0) | (np.diff(frame, prepend=0) > STAY_GAP)
+    named, first, times = np.unique(slot[begins], return_index=True, return_counts=True)
+    shown = frame[begins][first]
+    texts = [relating.retriever.index.texts[at] for at in named.tolist()]
+    found = sorted(
+        (int(shown[i]), text)
+        for i, text in enumerate(texts)
+        if query.amount.holds(int(times[i])) and asked_for(query, [text])
+    )
+    if not found:
+        return Draft(query.kind, None, 0.0, reason="I saw nothing just so often")
+    text = listed([text for _, text in found])
+    return Draft(query.kind, text, SURE, ((found[0][0], 1.0),), thing=text)
 
 
 def place_of_most(query: Query, relating: Relating, draft: Draft) -> Draft:
@@ -77,7 +117,9 @@ def place_of_most(query: Query, relating: Relating, draft: Draft) -> Draft:
         starts = np.isin(seen, [first for first, _ in runs_of(raw)])
         times = np.bincount(nearest[starts], minlength=len(peaks))
         pictures = np.bincount(nearest, minlength=len(peaks))
-        chosen = int(np.lexsort((-np.arange(len(peaks)), pictures, times))[-1])
+        order = np.lexsort((-np.arange(len(peaks)), pictures, times))
+        order = order[times[order] > 0] if times.any() else order
+        chosen = int(order[0 if query.most is Most.SELDOM else -1])
         frame = int(peaks[chosen])
         also = f"{int(times[chosen])} of the {int(times.sum())} times that I saw it."
     name = _name(relating, frame)

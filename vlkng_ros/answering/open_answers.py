@@ -24,8 +24,9 @@ from vlkng_ros.retrieval.frame_scores import FrameScores
 from vlkng_ros.retrieval.grammar import Superlative
 from vlkng_ros.retrieval.phrases import head_of
 from vlkng_ros.retrieval.presets import Finder
-from vlkng_ros.retrieval.query import Query, Relation
+from vlkng_ros.retrieval.query import Query
 from vlkng_ros.retrieval.retriever import Retriever, Scene
+from vlkng_ros.retrieval.targets import Relation
 from vlkng_ros.types import AnswerKind, Entity, PositionSource, Vec3
 
 ROBOT = frozenset(("you", "robot", "yourself", "me", "us"))

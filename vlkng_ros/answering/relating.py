@@ -18,9 +18,10 @@ from vlkng_ros.retrieval.channels import RELATED_FRAMES, StoredRelations, type_t
 from vlkng_ros.retrieval.hybrid_search import is_inside, wordings
 from vlkng_ros.retrieval.phrases import head_of, is_doing
 from vlkng_ros.retrieval.presets import Finder
-from vlkng_ros.retrieval.query import Query, Relation
+from vlkng_ros.retrieval.query import Query
 from vlkng_ros.retrieval.ranking import RELATION_REACH_M
 from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
+from vlkng_ros.retrieval.targets import Relation
 from vlkng_ros.types import AnswerKind, Entity, Float64Array, PositionSource, Vec3
 
 BY_DISTANCE = frozenset(("near", "between", "far from"))

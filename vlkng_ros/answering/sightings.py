@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,8 +12,10 @@ from vlkng_ros.answering.confidence import absence, confidence
 from vlkng_ros.answering.draft import Draft
 from vlkng_ros.answering.wording import clock
 from vlkng_ros.retrieval.frame_scores import FrameScores
+from vlkng_ros.retrieval.grammar import Superlative
 from vlkng_ros.retrieval.presets import Finder
 from vlkng_ros.retrieval.query import Query
+from vlkng_ros.retrieval.ranking import SUPPORTED
 from vlkng_ros.retrieval.retriever import Scene
 from vlkng_ros.types import NS_PER_S, AnswerKind, Vec3
 
@@ -30,9 +33,49 @@ def runs_of(total: FrameScores) -> list[tuple[int, int]]:
     return list(zip(first.tolist(), last.tolist(), strict=True))
 
 
-def longest(runs: list[tuple[int, int]], scene: Scene) -> tuple[int, int]:
-    """The run that took the most time."""
-    return max(runs, key=lambda run: int(scene.stamps_ns[run[1]] - scene.stamps_ns[run[0]]))
+def clear_runs(total: FrameScores, raw: FrameScores, breaks: Sequence[int] = ()) -> list[tuple[int, int]]:
+    """Those of the runs that come near the best evidence, cut where a new recording begins.
+
+    Args:
+        total: evidence of each frame with its neighbours.
+        raw: what each says itself.
+        breaks: frames before which the robot was switched off, ascending.
+    """
+    clear = [run for run in runs_of(total) if raw.between(*run).highest >= SUPPORTED * raw.highest]
+    cut: list[tuple[int, int]] = []
+    for first, last in clear:
+        starts = [first, *(frame for frame in breaks if first < frame <= last)]
+        parts = [total.between(start, end - 1).at_least(STAY_SHARE * total.highest)
+                 for start, end in zip(starts, [*starts[1:], last + 1], strict=True)]  # fmt: skip
+        cut += [(int(frames[0]), int(frames[-1])) for frames in parts if len(frames)]
+    return cut
+
+
+def seconds_of(runs: Sequence[tuple[int, int]], scene: Scene) -> list[float]:
+    """How long each run took."""
+    return [float(scene.stamps_ns[last] - scene.stamps_ns[first]) / NS_PER_S for first, last in runs]
+
+
+def asks_if_then(query: Query) -> bool:
+    """Whether it is asked if the first or last sighting was in a time that is named ("last seen a minute ago?")."""
+    ends = (Superlative.FIRST, Superlative.LAST)
+    return query.kind is AnswerKind.BINARY and query.superlative in ends and bool(query.times and query.target)
+
+
+def whether_then(query: Query, then: Draft, ever: Draft, scene: Scene) -> Draft:
+    """Whether the first or last sighting of all is in a scene.
+
+    Args:
+        query: which of the two is asked.
+        then: whether it was seen in the scene at all.
+        ever: when it was seen first, or last.
+        scene: the time that is named.
+    """
+    if then.value is None or not isinstance(ever.value, int):
+        return then
+    yes = int(scene.stamps_ns[0]) <= ever.value <= int(scene.stamps_ns[-1])
+    also = f"I {query.superlative.value if query.superlative else ''} saw it at {clock(ever.value)}."
+    return dataclasses.replace(then, value=yes, thing="", also=also)
 
 
 _AFTER = re.compile(r"^how (?:long|much (?:time|later)|many \w+) after\b")

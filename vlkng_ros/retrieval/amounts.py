@@ -21,7 +21,8 @@ _BOUNDS = (
 _MORE = re.compile(r"\b(?:any |some )?(?:(?:more|other|further|additional)(?= [a-z]+s\b)|another(?= [a-z]))\s+")
 _OCCASIONS = re.compile(
     r"\s*\b(?:(?P<only>only|just|exactly) )?(?:(?P<than>more than )?(?P<once>once|twice|thrice)"
-    r"|(?P<least>at least |more than )?(?P<n>\d+|[a-z]+) times)\b"
+    r"|(?P<least>at least |more than )?(?P<n>\d+|[a-z]+) times"
+    r"|(?P<single>(?:one|a single) time))\b"
 )
 _ONCE = {"once": 1, "twice": 2, "thrice": 3}
 _LEADING = re.compile(rf"^(?:an? )?{_NUMBER}\s+(?:of (?:the |them )?)?(?=[a-z])")
@@ -61,14 +62,19 @@ def others_of(text: str) -> tuple[Bounds, str]:
     return (Bounds(2), text[: found.start()] + text[found.end() :]) if found else (ANY, text)
 
 
-def occasions_of(text: str) -> tuple[Bounds, str]:
-    """-> (on how many occasions something was seen: "twice", "at least 3 times"; the text without that)."""
+def occasions_of(text: str, *, exactly: bool = False) -> tuple[Bounds, str]:
+    """-> (on how many occasions something was seen: "twice", "at least 3 times"; the text without that).
+
+    Args:
+        text: the question.
+        exactly: whether "twice" is no more than that: of what was seen "twice", which is seen once more is none.
+    """
     found = _OCCASIONS.search(text)
-    number = (_ONCE[found["once"]] if found["once"] else _value(found["n"])) if found else 0
+    number = (_ONCE.get(found["once"]) or (1 if found["single"] else _value(found["n"]))) if found else 0
     if found is None or not number:
         return ANY, text
     more = (found["than"] or found["least"] or "").startswith("more")
-    most = number if found["only"] and not more else None
+    most = number if (found["only"] or exactly) and not (more or found["least"]) else None
     return Bounds(number + more, most), text[: found.start()] + text[found.end() :]
 
 

@@ -29,7 +29,7 @@ _CANNOT = (
      "I read no places in numbers: give one as where you are, and ask what is near you"),
     (re.compile(r"^(?:is|was|are|were) .+ the (?:very )?(?:first|last) (?:thing|object|item)s? (?:that )?"
                 r"(?:you|i|we) (?:saw|have seen|passed|noticed|found)\b"
-                r"|^(?:did|have) (?:you|i|we) (?:only (?:see|seen)|(?:see|seen) "
+                r"|^(?:did|have) (?:you|i|we) (?:only (?:see|seen)(?!.* (?:once|twice|\w+ times?)$)|(?:see|seen) "
                 r"(?:only(?! (?:once|twice|one|\w+ times)\b)|nothing but)) "
                 r"|^(?:is|was) the (?:nearest|closest|farthest|furthest) (?:thing|object|item) (?:to|from) "),
      "I do not hold one thing against all others; ask me what I saw first, or last, or what is nearest"),

@@ -14,7 +14,7 @@ from vlkng_ros.memory.rows import Edge
 from vlkng_ros.memory.words import terms
 from vlkng_ros.retrieval import grammar
 from vlkng_ros.retrieval.query import Query
-from vlkng_ros.retrieval.query import Relation as Asked
+from vlkng_ros.retrieval.targets import Relation as Asked
 from vlkng_ros.types import Float64Array, FloatArray, Vec3
 
 

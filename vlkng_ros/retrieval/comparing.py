@@ -26,6 +26,7 @@ class Most(str, Enum):
 
     MANY = "many"
     OFTEN = "often"
+    SELDOM = "seldom"
     LONG = "long"
     """Where the robot itself was for most of the time."""
 
@@ -82,7 +83,12 @@ _LONGEST = re.compile(
     r"(?: (?:spend|spent|stay|stayed|be|been|stand|stood|wait|waited))? "
     r"(?:(?:the )?most(?: of (?:the|your))? time|(?:the )?longest|most(?: often)?|for (?:the )?longest(?: time)?)$"
 )
-_OFTEN = re.compile(r"\b(?:the )?(?:most (?:often|frequently|commonly|of the time)|most$)")
+_OFTEN = re.compile(r"\b(?:the )?(?:most (?:often|frequently|commonly|of the time|number of times|times)|most$)")
+_SELDOM = re.compile(
+    r"\b(?:the )?(?:least (?:often|frequently|commonly)|most (?:rarely|seldom)|fewest times|least number of times)|"
+    r"(?<= )(?:the )?least$"
+)
+_RARE = re.compile(r"^what (?:is|are|was|were) the (?:rarest|least (?:common|frequent)) (?:thing|object|item)s?\b")
 _COMMON = re.compile(r"^what (?:is|are|was|were) the most (?:common|frequent) (?:thing|object|item)s?\b")
 _TOGETHER = re.compile(
     r",? (?:(?:ever|both) )?(?:seen |visible |shown )?(?:together|side by side|with each other|at once|"
@@ -150,12 +156,15 @@ def most_of(text: str) -> tuple[Most | None, str]:
     for pattern in _MANY:
         if found := pattern.search(text):
             return Most.MANY, f"where is the {found['thing']}"
-    if _COMMON.search(text):
-        return Most.OFTEN, "what did you see"
-    found = _OFTEN.search(text)
+    for most, said in ((Most.OFTEN, _COMMON), (Most.SELDOM, _RARE)):
+        if said.search(text):
+            return most, "what did you see"
+    most, found = Most.OFTEN, _OFTEN.search(text)
+    if found is None:
+        most, found = Most.SELDOM, _SELDOM.search(text)
     if found is None:
         return None, text
-    return Most.OFTEN, " ".join((text[: found.start()] + " " + text[found.end() :]).split())
+    return most, " ".join((text[: found.start()] + " " + text[found.end() :]).split())
 
 
 def together_of(text: str, kind: AnswerKind) -> tuple[Together | None, str]:

@@ -277,7 +277,7 @@ REFERS = re.compile(r"\b(?:it|they|them|that|those|one|ones|he|him|she|her|its|t
 TO_THING = re.compile(r"\s+(?:to|from) (?P<object>.+)$")
 WHICH_THING = re.compile(
     r"^(?:(?:what|which|who)(?:'s|s)?\b\s*"
-    r"(?:(?:(?:thing|object|item)s|people)\s+(?=(?:did|do|have|has|had|can|could|is|are|was|were)\b))?"
+    r"(?:(?:(?:thing|object|item)s?|people)\s+(?=(?:did|do|have|has|had|can|could|is|are|was|were)\b))?"
     r"(?:(?:is|are|was|were|did|do|have|had|could|can)\b\s*)?"
     rf"(?:{SUBJECT}\s+)?(?:(?:{ADVERB}|{SEEING}|happened|happening|going on)\b\s*)*"
     r"|describe(?: what)?\b\s*)(?:(?:the|an?|any|all|other)\s+)*"

@@ -27,21 +27,14 @@ from vlkng_ros.retrieval.comparing import (
     together_of,
 )
 from vlkng_ros.retrieval.grammar import Superlative
+from vlkng_ros.retrieval.lasting import Lasting, at_a_time, lasting_of
 from vlkng_ros.retrieval.motion_phrases import Motion, MotionKind, find_motion
 from vlkng_ros.retrieval.padding import without_still
+from vlkng_ros.retrieval.recurring import Recurring, recurring_of
 from vlkng_ros.retrieval.sentence import asks, asks_several, normalised, unwrapped
+from vlkng_ros.retrieval.targets import Relation, phrase_of, related, relation_of
 from vlkng_ros.retrieval.time_phrases import TimePhrase, find_time_phrases
 from vlkng_ros.types import AnswerKind
-
-
-@dataclass(frozen=True, slots=True)
-class Relation:
-    """A second thing that the target stands to: ``predicate`` is one of ``near``, ``between``, ``on``, ``in`` ..."""
-
-    predicate: str
-    objects: tuple[str, ...]
-    said: str = field(default="", compare=False)
-    """The predicate in the question's words: "next to" is nearer than "near"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +105,12 @@ class Query:
     """Asks whether it is still as it was."""
     people: bool = False
     """Asks for persons ("who did you see")."""
+    every: Recurring | None = None
+    """A time that comes again: asks whether it is so every time, or at how many of them."""
+    lasting: Lasting | None = None
+    """Asks whether it lasted so long."""
+    longest: bool = False
+    """Asks how long it lasted at a time, not altogether."""
     beyond: str = ""
     """Why no memory can answer it."""
     unclear: bool = False
@@ -132,6 +131,7 @@ def parse(text: str) -> Query:
         QuestionError: the text holds no letter or digit, or is longer than ``MAX_CHARACTERS``.
     """
     asked, quoted = normalised(text)
+    every, asked = recurring_of(asked)
     times, rest = find_time_phrases(asked)
     said = unwrapped(rest)
     still, body = without_still(forms.positive(said))
@@ -144,6 +144,8 @@ def parse(text: str) -> Query:
     body = re.sub(r"\bno\s+", "any ", body, count=1) if negated else body
     kind, body, requested = _kind(body)
     body = "" if not requested and forms.asks_where_not(body, kind) else body
+    longest, body = at_a_time(body) if kind is AnswerKind.DURATION else (False, body)
+    lasting, body = lasting_of(body) if kind is AnswerKind.BINARY and every is None else (None, body)
     present = bool(grammar.NOW.search(asked) or grammar.PRESENT.search(asked))
     times_asked = bool(grammar.TIMES.search(body)) if kind is AnswerKind.COUNT else False
     body = grammar.TIMES.sub("", body) if times_asked else body
@@ -152,9 +154,9 @@ def parse(text: str) -> Query:
     if attribute == "distance":
         body, unit = forms.unit_of(body)
         body, other = forms.pair_of(body)
-        apart_from = _phrase(other, AnswerKind.POSITION, requested=True)
+        apart_from = phrase_of(other, AnswerKind.POSITION, requested=True)
         if not apart_from and grammar.APART.search(asked):
-            apart_from = _phrase(body, AnswerKind.POSITION, requested=True)  # "how far apart are the two chairs"
+            apart_from = phrase_of(body, AnswerKind.POSITION, requested=True)  # "how far apart are the two chairs"
     thing, described = forms.said_of(body) if kind is AnswerKind.BINARY else ("", "")
     body = f"is the {described} {thing}" if described else body
     reach_m, body = forms.reach_of(body) if attribute != "distance" else (0.0, body)
@@ -167,21 +169,22 @@ def parse(text: str) -> Query:
         body, order, than = forms.order_of(body)
     excluded, body = _excluded(body)
     choices, body = forms.choices_of(body, kind)
+    counts = kind in (AnswerKind.BINARY, AnswerKind.TEXT) and motion is None
+    amount, body = occasions_of(body, exactly=kind is AnswerKind.TEXT) if counts else (ANY, body)
+    times_asked = times_asked or amount != ANY
     is_open, relation = _open(body, kind, superlative) if motion is None or motion.leaves_target else (False, None)
     people = is_open and re.match(r"^who", body) is not None
     if is_open:
         body = ""
-    amount, body = occasions_of(body) if kind is AnswerKind.BINARY and motion is None else (ANY, body)
-    times_asked = times_asked or amount != ANY
     amount, body = (amount, body) if times_asked else bounds_of(body)
     if kind is AnswerKind.BINARY and amount == ANY and motion is None:
         amount, body = others_of(body)
-    phrase = _phrase(body, kind, requested)
+    phrase = phrase_of(body, kind, requested)
     if kind is AnswerKind.BINARY and amount == ANY:
         least, phrase = leading(phrase)
         amount = Bounds(least)
     parts = forms.parts_of(phrase, kind, at_once=together is not None) if motion is None and not quoted else ()
-    target, relation = ("", relation) if is_open else (phrase, None) if parts else _related(phrase)
+    target, relation = ("", relation) if is_open else (phrase, None) if parts else related(phrase)
     if motion is not None and motion.kind is not MotionKind.AT_PLACE and not motion.leaves_target:
         target, relation, phrase = "", None, ""
     return Query(
@@ -214,10 +217,13 @@ def parse(text: str) -> Query:
         described=described,
         parts=parts,
         order=order,
-        than=_phrase(than, kind, requested),
+        than=phrase_of(than, kind, requested),
         still=still,
         people=people,
         beyond=out_of_reach,
+        every=every,
+        lasting=lasting,
+        longest=longest,
         unclear=not parts and forms.is_unclear(phrase),
         several=asks_several(text),
         bare=bare and most is None,
@@ -236,7 +242,7 @@ def _comparing(text: str, said: str, times: tuple[TimePhrase, ...]) -> Query | N
     change, thing = change_of(said)
     if change is None:
         return None
-    target = _phrase(thing, AnswerKind.POSITION, requested=True)
+    target = phrase_of(thing, AnswerKind.POSITION, requested=True)
     return Query(text.strip(), kind, target, target, change=change, definite=True, times=times)
 
 
@@ -320,7 +326,7 @@ def _open(text: str, kind: AnswerKind, superlative: Superlative | None) -> tuple
         return True, Relation("near", (grammar.ARTICLE.sub("", to["object"]),), f"{superlative.value} to")
     found = grammar.RELATION.search(text)
     if found and grammar.WHICH_THING.search(text[: found.start()]):
-        return True, _relation(found)
+        return True, relation_of(found)
     return False, None
 
 
@@ -337,57 +343,3 @@ def _excluded(text: str) -> tuple[tuple[str, ...], str]:
 
     rest = grammar.NEGATION.sub(take, text)
     return tuple(excluded), " ".join(rest.split())
-
-
-def _phrase(text: str, kind: AnswerKind, requested: bool) -> str:
-    """The target with its relation: the question less its grammar."""
-    allowed = kind is AnswerKind.BINARY and re.match(r"(?:can|could|may|should)\b", text) is not None
-    if kind is AnswerKind.TEXT:
-        text = grammar.WH_AUX.sub("", text)
-    elif not requested:
-        text = grammar.BE.sub("", text)
-    before = ""
-    while text != before:
-        before = text
-        text = grammar.LEAD.sub("", text)
-        text = grammar.BE.sub("", text)
-        text = text if kind is AnswerKind.TEXT or allowed else grammar.TRAVEL.sub("", text)
-        text = grammar.SOMEWHERE.sub("", text)
-        text = re.sub(r"^(?:(?:if|whether)(?:\s+there\s+(?:is|are|was|were))?|use|buy|grab)\s+", "", text)
-        text = grammar.TAIL.sub("", text)
-        text = re.sub(r"\s+(?:is|are|was|were)(?: the)?$", "", text)
-        text = re.sub(r"\s+in$", "", text) if kind is AnswerKind.POSITION else text
-        text = re.sub(r"^(?:to|of|for|at|in|on|into|where|with)\s+", "", text)
-        text = grammar.ARTICLE.sub("", text).strip(" ,'-")
-    if kind in (AnswerKind.TEXT, AnswerKind.COUNT) and (aside := grammar.ASIDE.search(text)):
-        text = grammar.TAIL.sub("", " ".join((text[: aside.start()] + " " + text[aside.end() :]).split())).strip()
-        text = re.sub(r"\s+(?:go(?: through)?|going|enter|driving|walking|drive|walk|on|doing)$", "", text)
-        text = re.sub(r"\s+(?:go(?: through)?|going|enter|driving|walking|drive|walk|on|doing)$", "", text)
-    if kind is AnswerKind.POSITION:
-        text = grammar.ITS_PLACE.sub(r"\1", text)
-    return "" if text in grammar.VAGUE else text
-
-
-def _related(phrase: str) -> tuple[str, Relation | None]:
-    """Splits "the bin near the stairs" in two; "with" and "of" stay, for they describe the thing itself."""
-    found = grammar.RELATION.search(f" {phrase}")
-    if not found:
-        return phrase, None
-    if found.start() == 0:
-        return grammar.ARTICLE.sub("", found["object"].strip()), None
-    target = phrase[: found.start() - 1].strip()
-    if not target:
-        return phrase, None
-    if found["predicate"] == "in" and grammar.WORN.search(found["object"]):
-        return phrase, None
-    if target in grammar.VAGUE:
-        return grammar.ARTICLE.sub("", found["object"].strip()), None
-    target = re.sub(r"\s+(?:is|are|was|were)$", "", target)
-    return target, _relation(found)
-
-
-def _relation(found: re.Match[str]) -> Relation:
-    said = " ".join(found["predicate"].split())
-    objects = re.split(r"\s+and\s+", found["object"]) if said == "between" else [found["object"]]
-    names = tuple(grammar.ARTICLE.sub("", part.strip()) for part in objects if part.strip())
-    return Relation(grammar.PREDICATES.get(said, said), names, said)

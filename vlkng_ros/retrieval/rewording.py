@@ -18,6 +18,15 @@ _SAME_ASKED = (
     (re.compile(r"^any (?!(?:idea|luck|chance|news|thing|one)\b)([a-z].+?)(?: around| here| there)?$"),
      r"are there any \1"),
     (re.compile(r"^whom\b"), "who"),
+    (re.compile(r"^(did|have) (you|i|we) only (see|seen) (.+?) (once|twice|(?:one|\w+) times?)$"), r"\1 \2 \3 \4 only \5"),
+    (re.compile(r"^what (?:is|was) the longest (?:time |period |stretch |while )?(?:that |for which )?(you|i|we) (?:have )?"
+                r"(?:saw|seen|looked at|watched) "),
+     r"how long did \1 look at a time at "),
+    (re.compile(r"^what (?:is|was) the longest (?:time |period |stretch |while )?(?:that |for which )?(you|i|we) (was|were) "),
+     r"how long \2 \1 at a time "),
+    (re.compile(r"^(for how long|how long) (?:is|was|were|are|did|has|have) (.+?)(?: stay| remain)?(?: been)? (?:in (?:view|sight|front of "
+                r"(?:you|the camera)|the picture)|visible|to be seen|on camera)\b"),
+     r"\1 did you look at \2"),
     (re.compile(r"^(is|was) the distance (?:between (.+?) and|(?:from|of) (.+?) (?:to|from)) (.+?) "
                 r"(?:(more|greater|longer)|less|smaller|shorter) than (.+)$"),
      lambda found: (

@@ -19,19 +19,27 @@ _UNIT_S = {
     "s": 1, "sec": 1, "second": 1, "m": 60, "min": 60, "minute": 60, "h": 3600, "hr": 3600, "hour": 3600,
     "day": 86_400, "week": 604_800,
 }  # fmt: skip
-_NUMBER = (
+NUMBER = (
     r"(?P<{0}>\d+(?:\.\d+)?|half an?|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|"
     r"fifteen|twenty|thirty|forty|sixty|a couple of|a few)"
 )
-_UNIT = r"(?P<{0}>seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?)"
-_CLOCK = r"(?P<{0}>\d{{1,2}}(?::\d{{2}}(?::\d{{2}})?)?\s*(?:am|pm|a\.m\.|p\.m\.|o'clock)?)"
-_PARTS_OF_DAY = {"morning": (5, 12), "noon": (11, 13), "afternoon": (12, 18), "evening": (17, 23), "night": (20, 30)}
+UNIT = r"(?P<{0}>seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?)"
+_CLOCK = (
+    r"(?P<{0}>\d{{1,2}}(?::\d{{2}}(?::\d{{2}})?)?\s*(?:am|pm|a\.m\.|p\.m\.|o'clock)?|"
+    r"(?:12 )?noon|midday|midnight)"
+)
+_BACK = rf"{NUMBER.format('n')} {UNIT.format('u')} (?:ago|earlier|back|before now)\b"
+PARTS_OF_DAY = {"morning": (5, 12), "noon": (11, 13), "afternoon": (12, 18), "evening": (17, 23), "night": (20, 30)}
+"""Hours in which a part of the day begins and ends."""
+AT_S, AROUND_S, NOON_S = 60.0, 900.0, 3600.0
+"""How far from a clock time what is said to be "at" it may be, what is "around" it, and what is at noon or midnight."""
 
 
 class TimeRule(str, Enum):
     """How a phrase becomes a window."""
 
     AGO = "ago"
+    EARLIER = "earlier"
     WITHIN = "within"
     DAY = "day"
     CLOCK = "clock"
@@ -44,7 +52,7 @@ class TimeRule(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class TimePhrase:
-    """A phrase and its numbers. ``seconds`` are back from ``as_of`` (AGO, WITHIN) or of the day (clock rules)."""
+    """A phrase and its numbers. ``seconds`` are back from ``as_of`` (AGO, EARLIER, WITHIN), or of the day."""
 
     rule: TimeRule
     text: str
@@ -58,6 +66,10 @@ class TimePhrase:
     """From then on ("since yesterday"), for rules that else name the time itself."""
     bare_hour: bool = False
     """A clock time without am or pm and below 12: the half of the day is chosen when resolved."""
+    slack_s: float = AT_S
+    """CLOCK: how far from it still counts."""
+    day: TimePhrase | None = None
+    """Clock rules: the DAY or DATE that the time is of ("yesterday at 10:15"); else it is the latest that has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +85,7 @@ _MONTHS = [
     "january", "february", "march", "april", "may", "june",
     "july", "august", "september", "october", "november", "december",
 ]  # fmt: skip
-_WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 _NTH = r"(?:the )?(?P<{}>\d{{1,2}})(?:st|nd|rd|th)?"
 
 _PATTERNS = (
@@ -81,15 +93,19 @@ _PATTERNS = (
         r"\bon (?:(?P<iso>\d{4}-\d{2}-\d{2})"
         rf"|{_NTH.format('d')} (?:of )?(?P<m>{'|'.join(_MONTHS)})(?:,? (?P<y>\d{{4}}))?"
         rf"|(?P<m2>{'|'.join(_MONTHS)}) {_NTH.format('d2')}(?:,? (?P<y2>\d{{4}}))?"
-        rf"|(?P<week>{'|'.join(_WEEKDAYS)}))(?![\w:])"
-        rf"|(?<=since )(?P<week2>{'|'.join(_WEEKDAYS)})(?![\w:])")),
+        rf"|(?P<week>{'|'.join(WEEKDAYS)}))(?![\w:])"
+        rf"|(?<=since )(?P<week2>{'|'.join(WEEKDAYS)})(?![\w:])")),
     (TimeRule.STAMP, re.compile(r"\b(?:at |on )?\[?day ?(?P<day>\d+)(?:[ ,]+"
         r"(?:at )?(?P<clock>\d{1,2}:\d{2}(?::\d{2})?))?\]?")),
-    (TimeRule.AGO, re.compile(rf"\b(?:about |around )?{_NUMBER.format('n')} {_UNIT.format('u')} (?:ago|"
-        rf"earlier|before now)\b")),
+    (TimeRule.WITHIN, re.compile(
+        rf"\b(?:(?:no|not) (?:more|longer|earlier) than|(?:in )?less than|under|at (?:the )?most|within|up to) "
+        rf"{_BACK}")),
+    (TimeRule.EARLIER, re.compile(
+        rf"\b(?:more than|over|at least|longer than|earlier than|(?:no|not) less than) {_BACK}")),
+    (TimeRule.AGO, re.compile(rf"\b(?:about |around )?{_BACK}")),
     (TimeRule.WITHIN, re.compile(
         rf"\b(?:in|during|within|over|for) (?:the )?(?:last|past|"
-        rf"previous) (?:{_NUMBER.format('n')} )?{_UNIT.format('u')}\b")),
+        rf"previous) (?:{NUMBER.format('n')} )?{UNIT.format('u')}\b")),
     (TimeRule.BETWEEN, re.compile(rf"\b(?:between|from) {_CLOCK.format('a')} (?:and|to|till|"
         rf"until) {_CLOCK.format('b')}(?![\w:])")),
     (TimeRule.DAY, re.compile(
@@ -99,11 +115,13 @@ _PATTERNS = (
         r"(?P<tonight>tonight))\b")),
     (TimeRule.BEFORE, re.compile(rf"\b(?:before|until|till|prior to|by) {_CLOCK.format('a')}(?![\w:])")),
     (TimeRule.AFTER, re.compile(rf"\b(?:after|since|from) {_CLOCK.format('a')}(?: on)?(?![\w:])")),
-    (TimeRule.CLOCK, re.compile(r"\b(?:at|around|about) (?P<a>\d{1,2}:\d{2}(?::\d{2})?\s*(?:am|pm)?|"
-        r"\d{1,2}\s*(?:am|pm|o'clock))(?![\w:])")),
+    (TimeRule.CLOCK, re.compile(r"\b(?P<near>at|around|about) (?:about |around )?"
+        r"(?P<a>\d{1,2}:\d{2}(?::\d{2})?\s*(?:am|pm)?|\d{1,2}\s*(?:am|pm|o'clock)|"
+        r"(?:12 )?noon|midday|midnight)(?![\w:])")),
 )  # fmt: skip
 
 
+_OF_A_DAY = (TimeRule.CLOCK, TimeRule.BETWEEN, TimeRule.BEFORE, TimeRule.AFTER)
 _SINCE = re.compile(r"\b(?:ever since|since|from)\s*$")
 
 
@@ -124,13 +142,15 @@ def find_time_phrases(text: str) -> tuple[tuple[TimePhrase, ...], str]:
             found.append(phrase if since is None else replace(phrase, onwards=True))
             start = match.start() if since is None else since.start()
             text = " ".join((text[:start] + " " + text[match.end() :]).split())
+    day = next((p for p in found if p.rule in (TimeRule.DAY, TimeRule.DATE) and not p.onwards), None)
+    found = [replace(p, day=day) if p.rule in _OF_A_DAY else p for p in found]
     return tuple(found), text.strip(" ,")
 
 
 def _phrase(rule: TimeRule, match: re.Match[str]) -> TimePhrase | None:
     said = match.group().strip()
-    if rule in (TimeRule.AGO, TimeRule.WITHIN):
-        return TimePhrase(rule, said, seconds=_number(match["n"]) * _UNIT_S[match["u"].rstrip("s") or "s"])
+    if rule in (TimeRule.AGO, TimeRule.EARLIER, TimeRule.WITHIN):
+        return TimePhrase(rule, said, seconds=number_of(match["n"]) * seconds_in(match["u"]))
     if rule is TimeRule.DATE:
         return _date(said, match)
     if rule is TimeRule.STAMP:
@@ -143,21 +163,24 @@ def _phrase(rule: TimeRule, match: re.Match[str]) -> TimePhrase | None:
         days = {"yesterday": 1, "the day before yesterday": 2}.get(match["day"] or "", 0)
         if match["this"] == "last":
             days = 1
-        start, end = _PARTS_OF_DAY.get(part, (0, 24))
+        start, end = PARTS_OF_DAY.get(part, (0, 24))
         return TimePhrase(rule, said, seconds=start * 3600.0, end_seconds=end * 3600.0, days_back=days)
     try:
         first, bare = _clock(match["a"])
         second = _clock(match["b"])[0] if rule is TimeRule.BETWEEN else 0.0
     except ValueError:
         return None
-    if rule is TimeRule.BETWEEN and bare and second < first:
-        second += 12 * 3600.0
-    return TimePhrase(rule, said, seconds=first, end_seconds=second, bare_hour=bare)
+    if rule is TimeRule.BETWEEN and second <= first:
+        second += 12 * 3600.0 if bare and second > 0 else 24 * 3600.0
+    slack = AT_S
+    if rule is TimeRule.CLOCK:
+        slack = NOON_S if match["a"].isalpha() else AT_S if match["near"] == "at" else AROUND_S
+    return TimePhrase(rule, said, seconds=first, end_seconds=second, bare_hour=bare, slack_s=slack)
 
 
 def _date(said: str, match: re.Match[str]) -> TimePhrase | None:
     if week := match["week"] or match["week2"]:
-        return TimePhrase(TimeRule.DATE, said, date=(0, 0, _WEEKDAYS.index(week) + 1))
+        return TimePhrase(TimeRule.DATE, said, date=(0, 0, WEEKDAYS.index(week) + 1))
     if match["iso"]:
         year, month, day = map(int, match["iso"].split("-"))
     else:
@@ -170,7 +193,13 @@ def _date(said: str, match: re.Match[str]) -> TimePhrase | None:
     return TimePhrase(TimeRule.DATE, said, date=(year, month, day))
 
 
-def _number(word: str | None) -> float:
+def seconds_in(unit: str) -> float:
+    """Of the unit that ``UNIT`` found."""
+    return _UNIT_S[unit.rstrip("s") or "s"]
+
+
+def number_of(word: str | None) -> float:
+    """What ``NUMBER`` found."""
     if word is None:
         return 1.0
     if word.startswith("half"):
@@ -182,6 +211,8 @@ def _number(word: str | None) -> float:
 
 def _clock(text: str) -> tuple[float, bool]:
     """-> (seconds of the day, whether am or pm is open)."""
+    if text.isalpha() or text.endswith("noon"):
+        return (0.0 if text == "midnight" else 12 * 3600.0), False
     half = re.search(r"(a|p)\.?m", text)
     numbers = [int(n) for n in re.findall(r"\d+", text)]
     hour, minute, second = (*numbers, 0, 0)[:3]
@@ -215,14 +246,13 @@ def resolve(phrase: TimePhrase, as_of_ns: int, oldest_ns: int, zone: dt.tzinfo |
         moment = as_of_ns - round(phrase.seconds * NS_PER_S)
         slack = round(max(2.0, 0.1 * phrase.seconds) * NS_PER_S)
         return Window(moment - slack, min(as_of_ns, moment + slack), moment)
+    if phrase.rule is TimeRule.EARLIER:
+        return Window(oldest_ns, as_of_ns - round(phrase.seconds * NS_PER_S))
     if phrase.rule is TimeRule.WITHIN:
         return Window(as_of_ns - round(phrase.seconds * NS_PER_S), as_of_ns)
-    if phrase.rule is TimeRule.DAY:
-        day = midnight - dt.timedelta(days=phrase.days_back)
-        return Window(at(day, phrase.seconds), min(as_of_ns, at(day, phrase.end_seconds)))
-    if phrase.rule is TimeRule.DATE:
-        day = _day_of(phrase.date, midnight)
-        return Window(at(day, 0), min(as_of_ns, at(day, 86400)))
+    if phrase.rule in (TimeRule.DAY, TimeRule.DATE):
+        day, last = _day_of(phrase, midnight), phrase.end_seconds or 86400.0
+        return Window(at(day, phrase.seconds), min(as_of_ns, at(day, last)))
     if phrase.rule is TimeRule.STAMP:
         first = dt.datetime.fromtimestamp(oldest_ns / NS_PER_S, now.tzinfo).replace(
             hour=0, minute=0, second=0, microsecond=0
@@ -232,16 +262,21 @@ def resolve(phrase: TimePhrase, as_of_ns: int, oldest_ns: int, zone: dt.tzinfo |
             return Window(at(day, 0), min(as_of_ns, at(day, 86400)))
         moment = at(day, phrase.seconds)
         return Window(moment - 30 * NS_PER_S, min(as_of_ns, moment + 30 * NS_PER_S), moment)
+    if phrase.day is not None:
+        midnight = _day_of(phrase.day, midnight)
+        if phrase.day.end_seconds > 86400 and phrase.seconds < phrase.day.seconds:
+            midnight += dt.timedelta(days=1)  # "last night at 2 am" was the day after
     start = at(midnight, phrase.seconds)
     if phrase.bare_hour and start + 12 * 3600 * NS_PER_S <= as_of_ns:
         shift = 12 * 3600  # "between 1 and 2", asked in the evening: the latest such time that has passed
-    elif start > as_of_ns and phrase.rule is not TimeRule.BEFORE:
+    elif start > as_of_ns and phrase.rule is not TimeRule.BEFORE and phrase.day is None:
         shift = -86400
     else:
         shift = 0
     start += shift * NS_PER_S
     if phrase.rule is TimeRule.CLOCK:
-        return Window(start - 60 * NS_PER_S, min(as_of_ns, start + 60 * NS_PER_S), start)
+        slack = round(phrase.slack_s * NS_PER_S)
+        return Window(start - slack, min(as_of_ns, start + slack), start)
     if phrase.rule is TimeRule.BEFORE:
         return Window(oldest_ns, min(start, as_of_ns))
     if phrase.rule is TimeRule.AFTER:
@@ -249,9 +284,11 @@ def resolve(phrase: TimePhrase, as_of_ns: int, oldest_ns: int, zone: dt.tzinfo |
     return Window(start, min(as_of_ns, at(midnight, phrase.end_seconds) + shift * NS_PER_S))
 
 
-def _day_of(date: tuple[int, int, int], today: dt.datetime) -> dt.datetime:
-    """Midnight of a day; without a year the latest that has come."""
-    year, month, day = date
+def _day_of(phrase: TimePhrase, today: dt.datetime) -> dt.datetime:
+    """Midnight of a DAY, or of a DATE; without a year the latest that has come."""
+    if phrase.rule is TimeRule.DAY:
+        return today - dt.timedelta(days=phrase.days_back)
+    year, month, day = phrase.date
     if not month:
         return today - dt.timedelta(days=(today.weekday() + 1 - day) % 7)
     for earlier in range(8):  # 29 February may be eight years back
