@@ -159,6 +159,8 @@ class MemoryQuery:
         watch.lap("retrieve")
         if said and draft.thing == query.target:
             draft = dataclasses.replace(draft, thing=said)  # "I have not seen ..." is said in the asker's words
+        if query.times and draft.thing and not draft.value and query.motion is None:
+            draft = dataclasses.replace(draft, thing=f"{draft.thing} in that time")
         worked = Worked(draft, note=note)
         if self._model is not None and len(scene):
             asked = Asked(self._retriever, finder, query, scene, draft, as_of_ns, asker)

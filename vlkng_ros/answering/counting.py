@@ -11,8 +11,8 @@ from vlkng_ros.answering.draft import Draft
 from vlkng_ros.answering.sightings import runs_of
 from vlkng_ros.memory.words import COLORS, NUMBERS, SIZES, stem, terms, tokens
 from vlkng_ros.retrieval.amounts import FEW
-from vlkng_ros.retrieval.channels import type_terms
 from vlkng_ros.retrieval.comparing import Comparison
+from vlkng_ros.retrieval.excluding import left_out
 from vlkng_ros.retrieval.hybrid_search import wordings
 from vlkng_ros.retrieval.kinds import things_of_kind
 from vlkng_ros.retrieval.phrases import head_of
@@ -65,7 +65,8 @@ def things_of(query: Query, retriever: Retriever, finder: Finder, scene: Scene, 
     if not finder.in_view:
         return []
     reader, index = retriever.reader, retriever.index
-    names = [tuple(terms(wording.text)) for wording in wordings(query.target)]
+    said = [wording.text for wording in wordings(query.target)]
+    names = [tuple(terms(text)) for i, text in enumerate(said) if not (i and left_out(query.excluded, text))]
     called = [slot for slot in found.fit.slots.tolist() if _is_called(index.terms_of[slot], names)]
     view, since, until = finder.in_view, int(scene.stamps_ns[0]), int(scene.stamps_ns[-1])
     ids = dict.fromkeys(name for slot in called for name in reader.labelled(view, index.text_id_of(slot)))
@@ -75,6 +76,10 @@ def things_of(query: Query, retriever: Retriever, finder: Finder, scene: Scene, 
     if len(ids) > ONE_BY_ONE:
         return [name for name in reader.seen_between(view, since, until) if name in ids]
     return [name for name in ids if reader.sightings(view, name, since, until, limit=1)]
+
+
+def _type(entity_id: str) -> str:
+    return entity_id.rpartition("_")[0].replace("_", " ")
 
 
 def _is_called(label: tuple[str, ...], names: list[tuple[str, ...]]) -> bool:
@@ -122,8 +127,7 @@ def everything(query: Query, retriever: Retriever, finder: Finder, scene: Scene)
         count = stats.entities.get(finder.in_view, 0)
     else:
         known = reader.seen_between(finder.in_view, since, until)
-        left_out = [frozenset(terms(phrase)) for phrase in query.excluded]
-        seen = [name for name in known if not any(words <= type_terms(name) for words in left_out)]
+        seen = [name for name in known if not left_out(query.excluded, _type(name))]
         count = len({name.rpartition("_")[0] for name in seen}) if kinds else len(seen)
     return Draft(query.kind, count, EVERYTHING, ((len(scene) - 1, 1.0),))
 

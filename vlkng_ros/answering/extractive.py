@@ -26,6 +26,7 @@ from vlkng_ros.answering.wording import span
 from vlkng_ros.memory.words import COLORS, terms
 from vlkng_ros.retrieval.amounts import ANY
 from vlkng_ros.retrieval.comparing import Most
+from vlkng_ros.retrieval.excluding import unheard
 from vlkng_ros.retrieval.grammar import NEAR, ORDINAL_TIME
 from vlkng_ros.retrieval.kinds import things_of_kind
 from vlkng_ros.retrieval.lasting import Lasting
@@ -67,7 +68,11 @@ class Extractive:
 
     def draft(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Draft:
         """The answer to a query over a scene that is not empty."""
-        return doubted(query, self._drafted(query, scene, asker_m), self._retriever, scene)
+        draft = doubted(query, self._drafted(query, scene, asker_m), self._retriever, scene)
+        unknown = unheard(query.excluded, self._retriever.index, scene.cut) if draft.value is not None else []
+        if not unknown:
+            return draft
+        return dataclasses.replace(draft, also=f"{draft.also} Nothing I saw was called {' or '.join(unknown)}.".strip())
 
     def _drafted(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Draft:
         if query.beyond:
@@ -265,10 +270,14 @@ class Extractive:
     ) -> Draft:
         frame = frames[0][0]
         if query.motion is not None and query.motion.kind is MotionKind.AT_PLACE:
-            boundary, runs = query.motion.boundary, clear_runs(found.total, found.evidence.raw)
+            boundary, runs = query.motion.boundary, clear_runs(found, stays=True)
             if query.ordinal > len(runs):
                 reason = f"I was at {query.target} {len(runs)} time{'s' if len(runs) > 1 else ''}"
                 return Draft(query.kind, None, 0.0, frames, reason=reason)
+            if boundary is Boundary.END and runs[-1][1] == len(scene) - 1 and query.ordinal in (0, -1, len(runs)):
+                if len(runs) == 1 or query.ordinal == len(runs):
+                    return Draft(query.kind, None, 0.0, frames, reason=f"I have not left {query.target} yet")
+                runs = runs[:-1]
             run = runs[query.ordinal - 1 if query.ordinal > 0 else -1]  # without a word for it the latest
             frame = {Boundary.BEGIN: run[0], Boundary.END: run[1], Boundary.DURING: frame}[boundary]
         return Draft(query.kind, int(scene.stamps_ns[frame]), sure, frames, thing=query.target, events=(frame,))
@@ -279,7 +288,8 @@ class Extractive:
         """How long it was seen, or the robot was there: altogether, unless the longest time is asked for."""
         sessions = self._retriever.reader.frames().session[scene.cut.first : scene.cut.last]
         breaks = (np.flatnonzero(np.diff(sessions)) + 1).tolist()
-        runs = clear_runs(found.total, found.evidence.raw, breaks)
+        stayed = query.motion is not None and query.motion.kind is MotionKind.AT_PLACE
+        runs = clear_runs(found, stays=stayed, breaks=breaks)
         seconds = seconds_of(runs, scene)
         also = "" if len(runs) < 2 else f"The longest of {len(runs)} times." if query.longest else f"{len(runs)} times."
         value = max(seconds) if query.longest else sum(seconds)
@@ -291,7 +301,8 @@ class Extractive:
         ever = self._drafted(asked, scene, asker_m)
         if not isinstance(ever.value, float):
             value = None if ever.reason else query.negated
-            return dataclasses.replace(ever, kind=query.kind, value=value, denied=query.negated)
+            told = dataclasses.replace(ever, kind=query.kind, value=value, denied=query.negated)
+            return dataclasses.replace(told, events=(len(scene) - 1,)) if query.motion is not None else told
         yes = lasting.least_s <= ever.value <= lasting.most_s
         also = f"It was {span(ever.value)}."
         events = ever.events or tuple(frame for frame, _ in ever.frames[:1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import islice, takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,8 @@ GAP_NS = 60 * NS_PER_S
 """Between frames further apart the robot may have been anywhere."""
 COUNTED = 200
 """Things of which it is looked where they stand."""
+ALIKE = 50
+"""Things shown by as many pictures that are named, or said to be more, at most."""
 SURE = 0.8
 
 
@@ -53,10 +56,11 @@ def seen_most(query: Query, relating: Relating) -> Draft:
     seldom = query.most is Most.SELDOM
     order = named[np.argsort(counts[named] if seldom else -counts[named], kind="stable")]
     texts = ((slot, retriever.index.texts[slot]) for slot in order.tolist())
-    told = [slot for slot, text in texts if said.isdisjoint(terms(text)) and asked_for(query, [text])]
-    if not told:
+    told = (slot for slot, text in texts if said.isdisjoint(terms(text)) and asked_for(query, [text]))
+    best = next(told, None)
+    if best is None:
         return Draft(query.kind, None, 0.0, reason="I have no name for anything that I saw there")
-    alike = [slot for slot in told if counts[slot] == counts[told[0]]]
+    alike = [best, *takewhile(lambda slot: counts[slot] == counts[best], islice(told, ALIKE))]
     of_best = pairs[pairs >> 32 == alike[0]] & 0xFFFFFFFF
     also = f"{len(of_best)} of {int(shown.sum())} pictures show {'it' if len(alike) == 1 else 'each'}."
     text = listed([retriever.index.texts[slot] for slot in alike])
@@ -88,12 +92,12 @@ def seen_so_often(query: Query, relating: Relating) -> Draft:
     begins = (np.diff(slot, prepend=-1) > 0) | (np.diff(frame, prepend=0) > STAY_GAP)
     named, first, times = np.unique(slot[begins], return_index=True, return_counts=True)
     shown = frame[begins][first]
-    texts = [relating.retriever.index.texts[at] for at in named.tolist()]
-    found = sorted(
-        (int(shown[i]), text)
-        for i, text in enumerate(texts)
-        if query.amount.holds(int(times[i])) and asked_for(query, [text])
-    )
+    least, most = query.amount.least, query.amount.most
+    so_often = np.flatnonzero((times >= least) & (times <= (times.max(initial=0) if most is None else most)))
+    so_often = so_often[np.argsort(shown[so_often], kind="stable")]
+    texts = relating.retriever.index.texts
+    found = [(int(shown[i]), texts[int(named[i])]) for i in so_often.tolist()]
+    found = [(at, text) for at, text in found if asked_for(query, [text])]
     if not found:
         return Draft(query.kind, None, 0.0, reason="I saw nothing just so often")
     text = listed([text for _, text in found])

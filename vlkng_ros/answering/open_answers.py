@@ -20,6 +20,7 @@ from vlkng_ros.answering.sightings import STAY_SHARE
 from vlkng_ros.answering.statements import PEOPLE, beside
 from vlkng_ros.memory.words import terms
 from vlkng_ros.retrieval.channels import StoredRelations
+from vlkng_ros.retrieval.excluding import left_out
 from vlkng_ros.retrieval.frame_scores import FrameScores
 from vlkng_ros.retrieval.grammar import Superlative
 from vlkng_ros.retrieval.phrases import head_of
@@ -144,7 +145,7 @@ def of_anything(
         return _told(query, [name for name, _ in named], tuple(frame for _, frame in named))
     if query.superlative is None:
         names = labels_of(retriever, scene, int(order[0])) if len(order) == 1 else common_labels(retriever, scene)
-        names = [name for name in names if not any(set(terms(x)) <= set(terms(name)) for x in query.excluded)]
+        names = [name for name in names if not left_out(query.excluded, name)]
         told = _told(query, names, tuple(order.tolist()[:1]))
         return told if names else dataclasses.replace(told, reason="I have no name for what was in view then")
     for frame in order.tolist():

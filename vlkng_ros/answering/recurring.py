@@ -21,13 +21,9 @@ def at_each(
 ) -> Draft:
     """Whether the target was seen at each of the times, or at how many: of those at which anything was recorded."""
     counted = every.counted and query.kind is AnswerKind.COUNT
-    if not every.period_s or not query.target or not (counted or query.kind is AnswerKind.BINARY):
-        usual = "what is usual" if every.usual else f"every {every.name}"
-        return Draft(query.kind, None, 0.0, reason=f"I do not know of {usual}; ask me about one time")
-    numbers = every.numbers(scene.stamps_ns)
-    known = np.unique(numbers[numbers >= 0])
-    if not len(known):
-        return Draft(query.kind, None, 0.0, reason=f"I remember no {every.name}")
+    unknown = Draft(query.kind, None, 0.0, reason=f"I do not know of every {every.name}; ask me about one")
+    if not query.target or not (counted or query.kind is AnswerKind.BINARY):
+        return unknown
     found = finder.find(dataclasses.replace(query, times_asked=True), scene, asker_m)
     sure = confidence(found.support, found.needed)
     frames = tuple(zip(found.peaks.frames.tolist(), found.peaks.scores.tolist(), strict=True))
@@ -35,6 +31,12 @@ def at_each(
         value = 0 if counted else query.negated
         sure = absence(sure, len(scene))
         return Draft(query.kind, value, sure, frames, thing=query.target, denied=query.negated)
+    if not every.period_s:
+        return unknown
+    numbers = every.numbers(scene.stamps_ns)
+    known = np.unique(numbers[numbers >= 0])
+    if not len(known):
+        return Draft(query.kind, None, 0.0, frames, reason=f"I remember no {every.name}")
     raw = found.evidence.raw
     shown = np.intersect1d(numbers[raw.at_least(STAY_SHARE * raw.highest)], known)
     if counted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -16,7 +17,7 @@ from vlkng_ros.retrieval.grammar import Superlative
 from vlkng_ros.retrieval.presets import Finder
 from vlkng_ros.retrieval.query import Query
 from vlkng_ros.retrieval.ranking import SUPPORTED
-from vlkng_ros.retrieval.retriever import Scene
+from vlkng_ros.retrieval.retriever import Found, Scene
 from vlkng_ros.types import NS_PER_S, AnswerKind, Vec3
 
 STAY_SHARE = 0.5
@@ -33,22 +34,25 @@ def runs_of(total: FrameScores) -> list[tuple[int, int]]:
     return list(zip(first.tolist(), last.tolist(), strict=True))
 
 
-def clear_runs(total: FrameScores, raw: FrameScores, breaks: Sequence[int] = ()) -> list[tuple[int, int]]:
-    """Those of the runs that come near the best evidence, cut where a new recording begins.
+def clear_runs(found: Found, *, stays: bool, breaks: Sequence[int] = ()) -> list[tuple[int, int]]:
+    """Those of the runs that come near the best evidence, from the first frame that itself shows it to the last.
 
     Args:
-        total: evidence of each frame with its neighbours.
-        raw: what each says itself.
-        breaks: frames before which the robot was switched off, ascending.
+        found: what was found of the thing or place.
+        stays: whether stays at a place are looked for: one frame tells of a thing, and not of being somewhere.
+        breaks: frames before which the robot was switched off, ascending; they end a run.
     """
-    clear = [run for run in runs_of(total) if raw.between(*run).highest >= SUPPORTED * raw.highest]
-    cut: list[tuple[int, int]] = []
-    for first, last in clear:
-        starts = [first, *(frame for frame in breaks if first < frame <= last)]
-        parts = [total.between(start, end - 1).at_least(STAY_SHARE * total.highest)
-                 for start, end in zip(starts, [*starts[1:], last + 1], strict=True)]  # fmt: skip
-        cut += [(int(frames[0]), int(frames[-1])) for frames in parts if len(frames)]
-    return cut
+    raw = found.evidence.raw
+    best = found.total if stays else raw
+    shown = raw.at_least(STAY_SHARE * raw.highest)
+    runs = []
+    for first, last in runs_of(found.total):
+        if best.between(first, last).highest < SUPPORTED * best.highest:
+            continue
+        starts = [first, *(frame for frame in breaks if first < frame <= last), last + 1]
+        parts = [shown[slice(*np.searchsorted(shown, pair))] for pair in itertools.pairwise(starts)]
+        runs += [(int(part[0]), int(part[-1])) for part in parts if len(part)]
+    return runs
 
 
 def seconds_of(runs: Sequence[tuple[int, int]], scene: Scene) -> list[float]:

@@ -22,6 +22,7 @@ from vlkng_ros.retrieval.clauses import NEEDED_OF_CLAUSE, said_of_thing
 from vlkng_ros.retrieval.concepts import other_wordings
 from vlkng_ros.retrieval.crops import CropIndex
 from vlkng_ros.retrieval.evidence import FrameEvidence, frame_evidence
+from vlkng_ros.retrieval.excluding import left_out
 from vlkng_ros.retrieval.frame_scores import FrameScores
 from vlkng_ros.retrieval.grammar import Superlative
 from vlkng_ros.retrieval.matching import OTHER_WORDING_WEIGHT, Fit, Matcher, Wording
@@ -184,9 +185,7 @@ class HybridSearch:
         shown = self._evidence_of(wordings(other), scene)[1].total
         return with_relation(total, shown, scene.positions_m, scale)
 
-    def _evidence_of(
-        self, said: Sequence[Wording], scene: Scene, *, whole: bool = False
-    ) -> tuple[Fit, FrameEvidence]:
+    def _evidence_of(self, said: Sequence[Wording], scene: Scene, *, whole: bool = False) -> tuple[Fit, FrameEvidence]:
         """The texts that fit some wordings, and the frames that show them; worked out once."""
         key = (tuple(said), scene.cut, whole)
         if key not in self._known:
@@ -227,8 +226,7 @@ def wordings_of(query: Query) -> list[Wording]:
     hat is not answered by a man.
     """
     found = wordings(query.target, query.quoted, loose=query.kind is not AnswerKind.BINARY)
-    for phrase in query.excluded:  # "any animal except cats"
-        found[1:] = [w for w in found[1:] if not set(terms(phrase)) <= set(terms(w.text))]
+    found[1:] = [w for w in found[1:] if not left_out(query.excluded, w.text)]  # "any animal except cats"
     thing = thing_of(query.target)
     if (
         query.kind in (AnswerKind.POSITION, AnswerKind.TIME, AnswerKind.TEXT, AnswerKind.DURATION)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vlkng_ros.retrieval import grammar
 from vlkng_ros.retrieval.time_phrases import PARTS_OF_DAY, WEEKDAYS
 from vlkng_ros.types import NS_PER_S
 
@@ -69,14 +70,12 @@ def recurring_of(text: str) -> tuple[Recurring | None, str]:
         name = found["name"] or found["number"] or _DAILY[found["daily"]]
         rest = f"how many times {text[found.end() :]}" if found["number"] else _cut(text, found)
         return _named(name, counted=bool(found["number"])), rest
-    if not (found := _USUAL.search(text)):
+    if not (found := _USUAL.search(text)) or not grammar.AUXILIARY.search(text):
         return None, text
-    rest = _cut(text, found)
+    rest, always = _cut(text, found), found["how"] == "always"
     when = _IN_THE.search(rest)
-    if when is None and found["how"] == "always":
-        return None, text
-    usual = found["how"] != "always"
-    return _named(when["name"] if when else "day", usual=usual), _cut(rest, when) if when else rest
+    name = when["name"] if when else "time" if always else "day"
+    return _named(name, usual=not always), _cut(rest, when) if when else rest
 
 
 def _named(name: str, *, usual: bool = False, counted: bool = False) -> Recurring:

@@ -11,6 +11,23 @@ _END = rf"(?:at|in) the (?:very )?end(?: of {WHOSE} {A_TRIP})?"
 _WHERE_IT_IS = r"(?:location|position|coordinates?)"
 _THINK = r"(?:do|would|can|could) (?:you|we) (?:think|say|believe|confirm|guess)(?: that)?"
 _TAG = r",? (?:(?:did|do|have|is|was|are|were)(?:n't| not)? (?:you|i|we|there|it|they)|right|correct|yes|no|okay|ok)$"
+_LONGEST = r"the longest (?:time |period |stretch |while )?(?:that |for which )?"
+_A_THING = r"(?P<thing>(?:the|that|this|my|your|a|an) [a-z][a-z -]*?)"
+_STANDING = r"(?:standing|stand|sitting|sit|lying|lie|hanging|hang|leaning|lean|sleeping|sleep|located|placed|mounted)"
+_SEEN_FROM = {
+    **dict.fromkeys(("next to", "near", "close to", "beside", "adjacent to", "by", "around", "opposite"), ""),
+    "on top of": "under", "on": "under", "above": "under", "over": "under", "under": "above", "underneath": "above",
+    "below": "above", "behind": "in front of", "in front of": "behind", "left of": "right of", "right of": "left of",
+    "to the left of": "to the right of", "to the right of": "to the left of",
+}  # fmt: skip
+"""How a thing stands to another, seen from that one; empty where it is the same."""
+
+
+def _turned_round(found: re.Match[str]) -> str:
+    """What a thing stands to as what stands so to it: "what is the cup on" asks what is under the cup."""
+    return f"what is {_SEEN_FROM[found['how']] or found['how']} {found['thing']}"
+
+
 _SAME_ASKED = (
     (re.compile(r"^and (?=(?:what|how|where|when|which|who|is|are|did|do|have)\b)"), ""),
     (re.compile(r"^and (?=(?:the|a|an|my|your|our)\b)"), "what about "),
@@ -18,15 +35,25 @@ _SAME_ASKED = (
     (re.compile(r"^any (?!(?:idea|luck|chance|news|thing|one)\b)([a-z].+?)(?: around| here| there)?$"),
      r"are there any \1"),
     (re.compile(r"^whom\b"), "who"),
-    (re.compile(r"^(did|have) (you|i|we) only (see|seen) (.+?) (once|twice|(?:one|\w+) times?)$"), r"\1 \2 \3 \4 only \5"),
-    (re.compile(r"^what (?:is|was) the longest (?:time |period |stretch |while )?(?:that |for which )?(you|i|we) (?:have )?"
-                r"(?:saw|seen|looked at|watched) "),
+    (re.compile(r"^(did|have) (you|i|we) only (see|seen) (.+?) (once|twice|(?:one|\w+) times?)$"),
+     r"\1 \2 \3 \4 only \5"),
+    (re.compile(rf"^what (?:is|was) {_LONGEST}(you|i|we) (?:have )?(?:saw|seen|looked at|watched) "),
      r"how long did \1 look at a time at "),
-    (re.compile(r"^what (?:is|was) the longest (?:time |period |stretch |while )?(?:that |for which )?(you|i|we) (was|were) "),
-     r"how long \2 \1 at a time "),
-    (re.compile(r"^(for how long|how long) (?:is|was|were|are|did|has|have) (.+?)(?: stay| remain)?(?: been)? (?:in (?:view|sight|front of "
-                r"(?:you|the camera)|the picture)|visible|to be seen|on camera)\b"),
+    (re.compile(rf"^what (?:is|was) {_LONGEST}(you|i|we) (was|were) "), r"how long \2 \1 at a time "),
+    (re.compile(r"^(for how long|how long) (?:is|was|were|are|did|has|have|could you see) (.+?)(?: stay| remain)?"
+                r"(?: been)? (?:in (?:view|sight|front of (?:you|the camera)|the picture)|visible|to be seen)\b"),
      r"\1 did you look at \2"),
+    (re.compile(r"\b(near+est|closest|farthest|furthest) (?!(?:to|from)\b)([a-z][a-z -]*?) (?:to|from) "
+                r"(?:me|us|you|here|where (?:i am|we are|you are))$"),
+     r"\1 \2"),
+    (re.compile(r"^(where .+?) (?:usually|normally|generally|typically)\b(.*)$"), r"\1 \2 most often"),
+    (re.compile(r"\b(?:near+est|closest) (?!(?:to|thing|object|item|one)\b)([a-z][a-z -]*?) to "
+                r"(?=(?:the|a|an|my|your) )"),
+     r"\1 nearest to "),
+    (re.compile(rf"^what (?:is|are|was|were|does|do|did) {_A_THING} (?:{_STANDING} )?(?P<how>{'|'.join(_SEEN_FROM)})$"),
+     _turned_round),
+    (re.compile(rf"^what (?:is|are|was|were) {_A_THING} (?:{_STANDING} )?(?:in|inside|inside of|within)$"),
+     r"where is \g<thing>"),
     (re.compile(r"^(is|was) the distance (?:between (.+?) and|(?:from|of) (.+?) (?:to|from)) (.+?) "
                 r"(?:(more|greater|longer)|less|smaller|shorter) than (.+)$"),
      lambda found: (

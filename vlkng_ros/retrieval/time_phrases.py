@@ -31,6 +31,8 @@ _CLOCK = (
 _BACK = rf"{NUMBER.format('n')} {UNIT.format('u')} (?:ago|earlier|back|before now)\b"
 PARTS_OF_DAY = {"morning": (5, 12), "noon": (11, 13), "afternoon": (12, 18), "evening": (17, 23), "night": (20, 30)}
 """Hours in which a part of the day begins and ends."""
+EARLY_S = 7 * 3600.0
+"""A clock time of a day before it, without am or pm, is one of the afternoon."""
 AT_S, AROUND_S, NOON_S = 60.0, 900.0, 3600.0
 """How far from a clock time what is said to be "at" it may be, what is "around" it, and what is at noon or midnight."""
 
@@ -48,6 +50,7 @@ class TimeRule(str, Enum):
     AFTER = "after"
     STAMP = "stamp"
     DATE = "date"
+    WEEK = "week"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,8 @@ class TimePhrase:
     seconds: float = 0.0
     end_seconds: float = 0.0
     days_back: int = 0
-    """DAY: how many days before that of ``as_of``. STAMP: the memory's day, from 1."""
+    """DAY: how many days before that of ``as_of``, WEEK: how many weeks. STAMP: the memory's day, from 1. DATE: 1 where
+    a day of the week is the last one before that of ``as_of``."""
     date: tuple[int, int, int] = (0, 0, 0)
     """DATE: year, month, day. Year 0 is that of the latest such day; with month 0 it is a day of the week, 1 Monday."""
     onwards: bool = False
@@ -94,7 +98,7 @@ _PATTERNS = (
         rf"|{_NTH.format('d')} (?:of )?(?P<m>{'|'.join(_MONTHS)})(?:,? (?P<y>\d{{4}}))?"
         rf"|(?P<m2>{'|'.join(_MONTHS)}) {_NTH.format('d2')}(?:,? (?P<y2>\d{{4}}))?"
         rf"|(?P<week>{'|'.join(WEEKDAYS)}))(?![\w:])"
-        rf"|(?<=since )(?P<week2>{'|'.join(WEEKDAYS)})(?![\w:])")),
+        rf"|(?:(?<=since )|\blast )(?P<week2>{'|'.join(WEEKDAYS)})(?![\w:])")),
     (TimeRule.STAMP, re.compile(r"\b(?:at |on )?\[?day ?(?P<day>\d+)(?:[ ,]+"
         r"(?:at )?(?P<clock>\d{1,2}:\d{2}(?::\d{2})?))?\]?")),
     (TimeRule.WITHIN, re.compile(
@@ -113,6 +117,7 @@ _PATTERNS = (
         r"night))?"
         r"|(?:in |during )?(?P<this>this|last|the) (?P<part2>morning|noon|afternoon|evening|night)|"
         r"(?P<tonight>tonight))\b")),
+    (TimeRule.WEEK, re.compile(r"\b(?P<which>this|last|(?:on|at|over|during) the(?: last)?) week(?P<end>end)?\b")),
     (TimeRule.BEFORE, re.compile(rf"\b(?:before|until|till|prior to|by) {_CLOCK.format('a')}(?![\w:])")),
     (TimeRule.AFTER, re.compile(rf"\b(?:after|since|from) {_CLOCK.format('a')}(?: on)?(?![\w:])")),
     (TimeRule.CLOCK, re.compile(r"\b(?P<near>at|around|about) (?:about |around )?"
@@ -153,6 +158,9 @@ def _phrase(rule: TimeRule, match: re.Match[str]) -> TimePhrase | None:
         return TimePhrase(rule, said, seconds=number_of(match["n"]) * seconds_in(match["u"]))
     if rule is TimeRule.DATE:
         return _date(said, match)
+    if rule is TimeRule.WEEK:
+        back = 1 if match["which"] == "last" and not match["end"] else 0
+        return TimePhrase(rule, said, 5 * 86400.0 if match["end"] else 0.0, 7 * 86400.0, back)
     if rule is TimeRule.STAMP:
         clock = _clock(match["clock"])[0] if match["clock"] else -1.0
         return TimePhrase(rule, said, seconds=clock, days_back=int(match["day"]))
@@ -167,11 +175,11 @@ def _phrase(rule: TimeRule, match: re.Match[str]) -> TimePhrase | None:
         return TimePhrase(rule, said, seconds=start * 3600.0, end_seconds=end * 3600.0, days_back=days)
     try:
         first, bare = _clock(match["a"])
-        second = _clock(match["b"])[0] if rule is TimeRule.BETWEEN else 0.0
+        second, bare_end = _clock(match["b"]) if rule is TimeRule.BETWEEN else (0.0, False)
     except ValueError:
         return None
     if rule is TimeRule.BETWEEN and second <= first:
-        second += 12 * 3600.0 if bare and second > 0 else 24 * 3600.0
+        second += 12 * 3600.0 if bare_end and second + 12 * 3600.0 > first else 24 * 3600.0
     slack = AT_S
     if rule is TimeRule.CLOCK:
         slack = NOON_S if match["a"].isalpha() else AT_S if match["near"] == "at" else AROUND_S
@@ -180,7 +188,8 @@ def _phrase(rule: TimeRule, match: re.Match[str]) -> TimePhrase | None:
 
 def _date(said: str, match: re.Match[str]) -> TimePhrase | None:
     if week := match["week"] or match["week2"]:
-        return TimePhrase(TimeRule.DATE, said, date=(0, 0, WEEKDAYS.index(week) + 1))
+        last = int(said.startswith("last"))
+        return TimePhrase(TimeRule.DATE, said, days_back=last, date=(0, 0, WEEKDAYS.index(week) + 1))
     if match["iso"]:
         year, month, day = map(int, match["iso"].split("-"))
     else:
@@ -253,6 +262,11 @@ def resolve(phrase: TimePhrase, as_of_ns: int, oldest_ns: int, zone: dt.tzinfo |
     if phrase.rule in (TimeRule.DAY, TimeRule.DATE):
         day, last = _day_of(phrase, midnight), phrase.end_seconds or 86400.0
         return Window(at(day, phrase.seconds), min(as_of_ns, at(day, last)))
+    if phrase.rule is TimeRule.WEEK:
+        monday = midnight - dt.timedelta(days=midnight.weekday() + 7 * phrase.days_back)
+        if at(monday, phrase.seconds) > as_of_ns:
+            monday -= dt.timedelta(days=7)  # "on the weekend", asked on a Tuesday
+        return Window(at(monday, phrase.seconds), min(as_of_ns, at(monday, phrase.end_seconds)))
     if phrase.rule is TimeRule.STAMP:
         first = dt.datetime.fromtimestamp(oldest_ns / NS_PER_S, now.tzinfo).replace(
             hour=0, minute=0, second=0, microsecond=0
@@ -267,7 +281,12 @@ def resolve(phrase: TimePhrase, as_of_ns: int, oldest_ns: int, zone: dt.tzinfo |
         if phrase.day.end_seconds > 86400 and phrase.seconds < phrase.day.seconds:
             midnight += dt.timedelta(days=1)  # "last night at 2 am" was the day after
     start = at(midnight, phrase.seconds)
-    if phrase.bare_hour and start + 12 * 3600 * NS_PER_S <= as_of_ns:
+    if phrase.bare_hour and phrase.day is not None:
+        part = (phrase.day.seconds, phrase.day.end_seconds or 86400.0)
+        half_later = part[0] <= phrase.seconds + 43200 < part[1]
+        inside = part[0] <= phrase.seconds < part[1] and phrase.seconds >= EARLY_S
+        shift = 43200 if half_later and not inside else 0
+    elif phrase.bare_hour and start + 12 * 3600 * NS_PER_S <= as_of_ns:
         shift = 12 * 3600  # "between 1 and 2", asked in the evening: the latest such time that has passed
     elif start > as_of_ns and phrase.rule is not TimeRule.BEFORE and phrase.day is None:
         shift = -86400
@@ -290,7 +309,7 @@ def _day_of(phrase: TimePhrase, today: dt.datetime) -> dt.datetime:
         return today - dt.timedelta(days=phrase.days_back)
     year, month, day = phrase.date
     if not month:
-        return today - dt.timedelta(days=(today.weekday() + 1 - day) % 7)
+        return today - dt.timedelta(days=(today.weekday() + 1 - day) % 7 or 7 * phrase.days_back)
     for earlier in range(8):  # 29 February may be eight years back
         try:
             found = today.replace(year=year or today.year - earlier, month=month, day=day)

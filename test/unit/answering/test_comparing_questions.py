@@ -83,6 +83,7 @@ def ask(memory: MemoryQuery, text: str) -> tuple[object, str]:
         ("How far is the elephant?", None),
         ("What is farthest from me?", "dog"),
         ("What is nearest to me?", "cup"),
+        ("What is the cup next to?", "cat, chair"),
         ("Which chair is farthest from me?", "chair"),
         ("Which is closer, the lamp or the cat?", "cat"),
         ("Which is closer to the dog, the lamp or the cat?", "lamp"),
@@ -170,6 +171,8 @@ def test_yes_no_and_why(memory: MemoryQuery, question: str, yes: bool | None, sa
         ("Bring me to where the dog stands", 2, "I saw: dog"),
         ("Where did you see the cat and the cup together?", 1, "They are 1.0 m apart."),
         ("Where is the chair closest to the cup?", 3, "I saw: chair"),
+        ("Where is the nearest chair to the cup?", 3, "I saw: chair"),
+        ("Where is the nearest chair to me?", 3, "It is 3.0 m away."),
         ("Where is the cat most often?", 1, "2 of the 2 times that I saw it."),
     ],
 )

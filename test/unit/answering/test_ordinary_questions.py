@@ -81,6 +81,9 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryQuery]:
         ("There is a cat, right?", True),
         ("Did you see a red elephant?", False),
         ("Is there any animal other than a cat?", False),
+        ("Is there an animal that is not a feline?", False),
+        ("Is there an animal that is not a zorblax?", True),
+        ("Is there a coffee mug?", True),
         ("Did you see anything except the cat?", True),
         ("Do you think there is a cat?", True),
         ("Have you got a cup?", True),
@@ -142,12 +145,14 @@ def test_no_is_not_said_of_what_was_not_looked_for(memory: MemoryQuery, question
         ("How many animals did you see?", 1),
         ("How many vehicles are there?", 1),
         ("How many TVs are there?", 1),
+        ("How many animals other than a zorblax did you see?", 1),
         ("How many elephants did you see?", 0),
     ],
 )
 def test_how_many(memory: MemoryQuery, question: str, count: int) -> None:
     answer = memory.ask(Question(question))
     assert (answer.kind, answer.value) == (AnswerKind.COUNT, count)
+    assert ("Nothing I saw was called zorblax." in answer.text) is ("zorblax" in question)
     if not count:
         assert answer.text == "0. I have not seen elephants."
 
@@ -166,6 +171,8 @@ def test_all_things_are_counted_where_none_is_named(memory: MemoryQuery) -> None
         "Which way is the cat?",
         "Which room is the cat in?",
         "Where is the cup? Where is the cat?",
+        "Where is the nearest cat to me?",
+        "Where is the animal that is not a zorblax?",
     ],
 )
 def test_the_cat_is_where_it_was_seen(memory: MemoryQuery, question: str) -> None:
@@ -249,6 +256,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryQuery]:
     [
         ("What is next to the table?", "a red chair"),
         ("What is on the rug?", "a black dog"),
+        ("What is the table next to?", "a red chair"),
+        ("What is the table standing near?", "a red chair"),
         ("What is on the sofa?", "two people"),
         ("How many people did you see?", 2),
         ("How many windows are there?", 3),

@@ -43,6 +43,17 @@ def window(question: str) -> Window:
         ("did you see it on monday", ns(18), ns(19)),
         ("did you see it on wednesday", ns(20), ns(20, 15, 30)),
         ("did you see it on thursday", ns(14), ns(15)),
+        ("did you see it last wednesday", ns(13), ns(14)),
+        ("did you see it more than 10 minutes ago", ns(18, 9), ns(20, 15, 20)),
+        ("did you see it at least 10 minutes ago", ns(18, 9), ns(20, 15, 20)),
+        ("did you see it less than half an hour ago", ns(20, 15), ns(20, 15, 30)),
+        ("did you see it no more than 10 minutes ago", ns(20, 15, 20), ns(20, 15, 30)),
+        ("did you see it before noon", ns(18, 9), ns(20, 12)),
+        ("did you see it between noon and 1", ns(20, 12), ns(20, 13)),
+        ("did you see it between 10 pm and midnight", ns(19, 22), ns(20)),
+        ("did you see it this week", ns(18), ns(20, 15, 30)),
+        ("did you see it last week", ns(11), ns(18)),
+        ("did you see it on the weekend", ns(16), ns(18)),
     ],
 )
 def test_windows(question: str, since: int, until: int) -> None:
@@ -57,12 +68,35 @@ def test_windows(question: str, since: int, until: int) -> None:
         ("where were you half an hour ago", ns(20, 15, 0)),
         ("where were you at 10:15", ns(20, 10, 15)),
         ("where were you at [day2 10:15:30]", ns(19, 10, 15, 30)),
+        ("where were you at noon", ns(20, 12)),
+        ("where were you at midnight", ns(20)),
+        ("where were you around 6 pm", ns(19, 18)),
     ],
 )
 def test_moments(question: str, moment: int) -> None:
     found = window(question)
     assert found.moment_ns == moment
     assert found.since_ns <= moment <= found.until_ns
+
+
+@pytest.mark.parametrize(
+    ("question", "since", "until"),
+    [
+        ("did you see it yesterday at 9:15", ns(19, 9, 14), ns(19, 9, 16)),
+        ("did you see it at 1:30 yesterday", ns(19, 13, 29), ns(19, 13, 31)),
+        ("did you see it around 9:30 yesterday evening", ns(19, 21, 15), ns(19, 21, 45)),
+        ("did you see it last night at 2 am", ns(20, 1, 59), ns(20, 2, 1)),
+        ("did you see it on monday between 1 and 2", ns(18, 13), ns(18, 14)),
+        ("did you see it at noon on may 19, 2026", ns(19, 11), ns(19, 13)),
+        ("did you see it before 10 am yesterday", ns(18, 9), ns(19, 10)),
+        ("did you see it yesterday after 6 pm", ns(19, 18), ns(20, 15, 30)),
+    ],
+)
+def test_a_clock_time_of_a_day_is_one_of_that_day(question: str, since: int, until: int) -> None:
+    day, clock = find_time_phrases(question)[0]
+    found = resolve(clock, round(NOW.timestamp() * 1e9), round(FIRST.timestamp() * 1e9), UTC)
+    assert day.rule in (TimeRule.DAY, TimeRule.DATE)
+    assert (found.since_ns, found.until_ns) == (since, until)
 
 
 def test_a_date_without_a_year_is_the_latest_that_has_come() -> None:
