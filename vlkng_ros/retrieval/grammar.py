@@ -91,8 +91,8 @@ SEEING = (
     r"pass by|passed by|"
     r"pass|passed|come across|came across|meet|met|detect|detected|recognize|recognized|visit|visited|"
     r"perceive|perceived|"
-    r"look at|looked at|looking at|watch|watched|watching|facing|view|viewed|witness|witnessed|catch sight of|read|remember|"
-    r"have|get|leave|left|put|"
+    r"look at|looked at|looking at|watch|watched|watching|facing|view|viewed|witness|witnessed|catch sight of|read|"
+    r"remember|have|get|leave|left|put|"
     r"drop|dropped|place|placed|park|parked|"
     r"lose|lost)"
 )
