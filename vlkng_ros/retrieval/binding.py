@@ -77,7 +77,9 @@ def _around(at: NDArray[np.intp], places: NDArray[np.intp]) -> tuple[NDArray[np.
     return known[behind], known[behind + 1]
 
 
-def _within(at: NDArray[np.intp], other: NDArray[np.intp], rows: NDArray[np.intp], span: int) -> NDArray[np.bool_]:
+def _within(
+    at: NDArray[np.intp], other: NDArray[np.intp], rows: NDArray[np.intp], span: int
+) -> NDArray[np.bool_]:
     """Which words have another one, -1 for none, within so many words of the same text."""
     return np.asarray((other >= 0) & (np.abs(at - other) <= span) & (rows[other] == rows[at]))
 
