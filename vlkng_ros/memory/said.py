@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import count, islice
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vlkng_ros.memory.statements import statement
+from vlkng_ros.memory.statements import denies, is_far, statement
+from vlkng_ros.memory.words import is_content, stem, tokens
 
 
 class Vocabulary:
@@ -56,24 +58,41 @@ class Said(NamedTuple):
 
     @classmethod
     def of(cls, texts: Sequence[str], vocabulary: Vocabulary) -> Said:
-        """Read some texts; words that are new are added to the vocabulary."""
-        terms, term_counts, words, word_counts, denied, denied_rows = (array("i") for _ in range(6))
+        """Read some texts; words that are new are added to the vocabulary.
+
+        The same as ``statement`` says of each, a word at a time and not a text: there are few of them.
+        """
+        heard, word_counts = array("i"), array("i")
+        known: defaultdict[str, int] = defaultdict(count().__next__)
         far = np.zeros(len(texts), dtype=np.bool_)
+        denying = np.zeros(len(texts), dtype=np.bool_)
         for row, text in enumerate(texts):
-            found = statement(text)
-            terms.extend(vocabulary.numbers(found.said))
-            term_counts.append(len(found.said))
-            words.extend(vocabulary.numbers(found.words))
-            word_counts.append(len(found.words))
-            if found.denied:
-                denied.extend(vocabulary.numbers(sorted(found.denied)))
-                denied_rows.extend([row] * len(found.denied))
-            far[row] = found.far
+            lowered = text.lower()
+            found = tokens(lowered)
+            heard.extend([known[token] for token in found])
+            word_counts.append(len(found))
+            far[row], denying[row] = is_far(lowered), denies(lowered)
+        numbers = np.array(vocabulary.numbers(map(stem, known)), dtype=np.int32)
+        content = np.fromiter(map(is_content, known), dtype=np.bool_, count=len(known))
+        words, counts = np.array(heard, dtype=np.int32), np.array(word_counts, dtype=np.int32)
+        rows = np.repeat(np.arange(len(texts)), counts)
+        there = np.flatnonzero(content[words] & ~denying[rows])
+        terms, term_counts = numbers[words[there]], np.bincount(rows[there], minlength=len(texts)).astype(np.int32)
+        # The few that deny something are read by themselves.
+        starts, apart = np.cumsum(term_counts) - term_counts, np.flatnonzero(denying).tolist()
+        places, said, denied, denied_rows = (array("i") for _ in range(4))
+        for row in apart:
+            alone = statement(texts[row])
+            said.extend(vocabulary.numbers(alone.said))
+            places.extend([int(starts[row])] * len(alone.said))
+            term_counts[row] = len(alone.said)
+            denied.extend(vocabulary.numbers(sorted(alone.denied)))
+            denied_rows.extend([row] * len(alone.denied))
         return cls(
-            np.array(terms, dtype=np.int32),
-            np.array(term_counts, dtype=np.int32),
-            np.array(words, dtype=np.int32),
-            np.array(word_counts, dtype=np.int32),
+            np.insert(terms, np.array(places, dtype=np.intp), np.array(said, dtype=np.int32)),
+            term_counts,
+            numbers[words],
+            counts,
             np.array(denied, dtype=np.int32),
             np.array(denied_rows, dtype=np.int32),
             far,

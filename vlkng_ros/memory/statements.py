@@ -44,7 +44,7 @@ def statement(text: str) -> Statement:
     lowered = text.lower()
     denied: set[str] = set()
     kept = lowered
-    for found in _DENIAL.finditer(lowered) if _may_deny(lowered) else ():
+    for found in _DENIAL.finditer(lowered) if denies(lowered) else ():
         rest = found[1]
         end = _DENIAL_END.search(rest)
         denied_part = rest[: end.start()] if end else rest
@@ -56,8 +56,17 @@ def statement(text: str) -> Statement:
         said = tuple([word for token, word in zip(heard, words, strict=True) if is_content(token)])
     else:
         said = tuple(terms(kept))
-    far = _may_be_far(lowered) and _FAR.search(lowered) is not None
-    return Statement(said, frozenset(denied.difference(said)), far, words)
+    return Statement(said, frozenset(denied.difference(said)), is_far(lowered), words)
+
+
+def denies(lowered: str) -> bool:
+    """Whether a lower-case text says that something is not there."""
+    return _may_deny(lowered) and _DENIAL.search(lowered) is not None
+
+
+def is_far(lowered: str) -> bool:
+    """Whether a lower-case text puts all that it says in the background."""
+    return _may_be_far(lowered) and _FAR.search(lowered) is not None
 
 
 # What a sentence must hold for the patterns to be worth trying: most hold none, and an index reads every sentence.
