@@ -14,7 +14,8 @@ from vlkng_ros.types import Vec3
 
 Projection = tuple[float, float, State, State, State, float]
 """x and y in a camera, their Jacobian rows and that of the log height, and the scaled depth ``h_z = w * depth``."""
-MIN_DEPTH_M = 0.05
+MIN_DEPTH_M, MIN_SCALED_DEPTH = 0.05, 0.02
+"""What is nearer along a camera's axis, or whose scaled depth is less, is taken to be behind it."""
 
 
 class Track(NamedTuple):
@@ -116,7 +117,7 @@ def project(track: Track, camera: CameraView, state: State) -> Projection | None
     h1 = f[1] + x * r[1] + y * d[1] + w * t1
     h2 = f[2] + x * r[2] + y * d[2] + w * t2
     hz = n[0] * h0 + n[1] * h1 + n[2] * h2
-    if hz < 0.02 or hz < w * MIN_DEPTH_M:
+    if hz < MIN_SCALED_DEPTH or hz < w * MIN_DEPTH_M:
         return None
     px = (u[0] * h0 + u[1] * h1 + u[2] * h2) / hz
     py = (v[0] * h0 + v[1] * h1 + v[2] * h2) / hz

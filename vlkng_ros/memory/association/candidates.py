@@ -1,29 +1,37 @@
 """The entities about a camera, as the boxes of one keyframe are compared with them.
 
-What does not depend on a box is found once: by label which entities are called alike and how tall such things are, by
-entity where the camera would see it.
+What does not depend on the camera is found once for an entity as it is. What does not depend on a box is found once a
+keyframe: by label which entities are called alike and how tall such things are, by entity where the camera would see
+it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
 
 from vlkng_ros.memory.association.base import EntityRecord, View
 from vlkng_ros.memory.association.likelihood import (
     APPEARANCE_BOUND,
     IMPOSSIBLE,
     PLACED,
+    UNLIKELY,
     Sight,
     appearance,
     geometry,
+    log_height,
     new_density,
-    sights_of,
+    tracks_of,
     typical_height,
 )
+from vlkng_ros.memory.association.outlook import Outlook, row_of
 from vlkng_ros.memory.bearing import Bearing, CameraView
-from vlkng_ros.types import EntityKind, Keyframe, Observation
+from vlkng_ros.memory.projection import Track
+from vlkng_ros.memory.track import takes_height, with_height
+from vlkng_ros.types import Detection, Float64Array, Keyframe
 
 LIKE_LABEL = 0.5
 """Labels less similar than this are never the same thing; up to ``cosine``, geometry must make up for it."""
@@ -32,38 +40,43 @@ FAMILIAR = 0.3
 """What a tenfold number of sightings counts in favour of an entity, in units of log 10."""
 
 
-class _Candidate(NamedTuple):
-    """An entity about the camera."""
+class Outline:
+    """What of an entity, as long as it stays as it is, does not depend on who looks at it."""
 
-    place: int
-    """Among the records."""
-    record: EntityRecord
-    kind: EntityKind
-    sights: list[Sight]
-    """Where the camera would see it; none where nothing but the robot's place is known of it."""
-    familiar: float
-    """In favour of what was seen often."""
+    __slots__ = ("familiar", "label", "log_height", "open", "record", "rows", "settled")
 
-
-class _Namesakes(NamedTuple):
-    """Entities with one label."""
-
-    records: list[EntityRecord]
-    settled: list[_Candidate]
-    """Those that the camera may see, and of which a typical height tells nothing more."""
-    open: list[_Candidate]
-    """Those of which it does."""
+    def __init__(self, record: EntityRecord) -> None:
+        self.record = record
+        self.label = record.label
+        tracks = tracks_of(record.place)
+        self.open = [item for item in tracks if takes_height(item[0])]
+        """Tracks of which knowing how tall such things are would tell more, each with the doubt against it."""
+        self.settled = [item for item in tracks if not takes_height(item[0])]
+        """The others."""
+        self.rows = b"".join([row_of(track) for track, _ in self.settled])
+        """The others as ``Outlook`` takes them."""
+        self.log_height = log_height(record.place)
+        self.familiar = FAMILIAR * math.log(min(record.observation_count, 20))
+        """In favour of what was seen often."""
 
 
-class _Called(NamedTuple):
+class Called:
     """What is about that a label may name."""
 
-    candidates: list[tuple[float, float, list[_Candidate]]]
-    """After the similarity of the labels and the cost of being called otherwise."""
-    alike: list[EntityRecord]
-    """Those that are called alike."""
-    novelty: float
-    """Log density of things never seen before."""
+    def __init__(self, number: int, costs: Float64Array, alike: Sequence[Outline]) -> None:
+        self.number = number
+        """Among what the boxes of the keyframe are called, from 1 on."""
+        self.costs = costs
+        """By entity the cost of being called otherwise; infinite where the labels are too unlike."""
+        self.alike = alike
+        """Those that are called alike."""
+        self.novelty = math.log(new_density(len(alike)))
+        """Log density of things never seen before."""
+
+    @cached_property
+    def typical(self) -> tuple[float, float] | None:
+        """How tall such things are."""
+        return typical_height([outline.log_height for outline in self.alike])
 
 
 class Candidates:
@@ -73,93 +86,112 @@ class Candidates:
         self,
         keyframe: Keyframe,
         camera: CameraView,
-        records: Sequence[EntityRecord],
+        seen: Sequence[tuple[Detection, Bearing]],
+        outlines: Sequence[Outline],
         view: View,
         cosine: float,
         distance_m: float,
     ) -> None:
         self._keyframe = keyframe
         self._camera = camera
-        self._records = records
+        self._seen = seen
+        self._outlines = outlines
         self._view = view
         self._cosine = cosine
         self._distance_m = distance_m
-        self._places: dict[str, list[int]] = {}
-        for place, record in enumerate(records):
-            self._places.setdefault(record.label, []).append(place)
-        self._range = max(cosine - LIKE_LABEL, 0.01)
-        self._namesakes: dict[str, _Namesakes] = {}
-        self._called: dict[str, _Called] = {}
+        self._called = self._look_up(dict.fromkeys(detection.label for detection, _ in seen))
 
-    def alike(self, label: str) -> Sequence[EntityRecord]:
-        """Those that are called alike."""
-        return self._what_is_called(label).alike
+    def alike(self, label: str) -> Iterable[EntityRecord]:
+        """Those that are called like one of the boxes."""
+        return (outline.record for outline in self._called[label].alike)
 
-    def scores(self, observation: Observation, bearing: Bearing) -> list[float]:
-        """For each record the log odds of "this is what it shows" against "a thing never seen before".
+    def scores(self) -> Float64Array:
+        """For each box and each entity the log odds of "this is what it shows" against "a thing never seen before".
 
         Where the latter is likelier for certain, it may be ``IMPOSSIBLE``.
         """
-        detection = observation.detection
-        called = self._what_is_called(detection.label)
-        scores = [IMPOSSIBLE] * len(self._records)
-        most = PLACED if detection.embedding is None else PLACED + APPEARANCE_BOUND
-        for similarity, cost, candidates in called.candidates:
-            least = called.novelty + cost - most
-            for place, record, kind, sights, familiar in candidates:
-                if detection.kind is not kind:
-                    continue
-                if not sights:
-                    scores[place] = self._nearby(record, similarity)
-                    continue
-                score = geometry(sights, bearing, least - familiar)
-                if score > IMPOSSIBLE:
-                    score -= called.novelty
-                    score -= cost
-                    score += familiar
-                    scores[place] = score + appearance(detection.embedding, record.appearance)
+        scores = np.full((len(self._seen), len(self._outlines)), IMPOSSIBLE)
+        for (i, place), sights in self._sights().items():
+            (detection, bearing), outline = self._seen[i], self._outlines[place]
+            score = geometry(sights, bearing)
+            if score > IMPOSSIBLE and detection.kind is outline.record.kind:
+                called = self._called[detection.label]
+                score -= called.novelty
+                score -= float(called.costs[place])
+                score += outline.familiar
+                scores[i, place] = score + appearance(detection.embedding, outline.record.appearance)
+        for place, outline in enumerate(self._outlines):
+            if not outline.settled and not outline.open:
+                scores[:, place] = [self._nearby(outline.record, detection) for detection, _ in self._seen]
         return scores
 
-    def _what_is_called(self, label: str) -> _Called:
-        found = self._called.get(label)
-        if found is None:
-            found = self._called[label] = self._look_up(label)
+    def _sights(self) -> dict[tuple[int, int], list[Sight]]:
+        """By box and entity the tracks that a box may show rather than something new."""
+        tracks = [(place, *item) for place, outline in enumerate(self._outlines) for item in outline.settled]
+        rows = [outline.rows for outline in self._outlines]
+        by_label = [0] * len(tracks)
+        open_ = [(place, *item) for place, outline in enumerate(self._outlines) for item in outline.open]
+        for like in self._called.values():
+            # Each label has its own idea of how tall such things are.
+            supposed = _supposed(open_, like)
+            tracks += supposed
+            rows += [row_of(track) for _, track, _ in supposed]
+            by_label += [like.number] * len(supposed)
+        outlook = Outlook(b"".join(rows), self._camera)
+        front = [tracks[number] for number in outlook.front.tolist()]
+        if not front:
+            return {}
+        # Below this no score is positive.
+        called = [self._called[detection.label] for detection, _ in self._seen]
+        most = [[like.novelty - _most(detection)] for like, (detection, _) in zip(called, self._seen, strict=True)]
+        needed = np.stack([like.costs for like in called]) + most - [outline.familiar for outline in self._outlines]
+        needed = np.maximum(needed, UNLIKELY)[:, [place for place, *_ in front]]
+        of = np.array(by_label)[outlook.front]
+        enough = outlook.highest([bearing for _, bearing in self._seen]) >= needed
+        enough &= (of == 0) | (of == [[like.number] for like in called])
+        sights: dict[int, Sight] = {}
+        found: dict[tuple[int, int], list[Sight]] = {}
+        for i, j in zip(*(axis.tolist() for axis in np.nonzero(enough)), strict=True):
+            place, track, doubt = front[j]
+            sight = sights.get(j)
+            if sight is None:
+                sight = sights[j] = Sight(self._outlines[place].record, track, self._camera, doubt)
+            found.setdefault((i, place), []).append(sight)
         return found
 
-    def _look_up(self, label: str) -> _Called:
-        likeness = self._view.similarities(label)
-        similar = [
-            (similarity, self._all_called(known))
-            for known in self._places
-            if (similarity := likeness[known]) > LIKE_LABEL
-        ]
-        alike = [record for similarity, those in similar if similarity > self._cosine for record in those.records]
-        typical = typical_height(alike)
-        candidates = []
-        for similarity, those in similar:
-            cost = 0.0 if similarity >= self._cosine else UNLIKE_COST * (self._cosine - similarity) / self._range
-            supposed = [c._replace(sights=[sight.supposing(typical) for sight in c.sights]) for c in those.open]
-            candidates.append((similarity, cost, those.settled + supposed))
-        return _Called(candidates, alike, math.log(new_density(len(alike))))
+    def _look_up(self, labels: Iterable[str]) -> dict[str, Called]:
+        known: dict[str, list[Outline]] = {}
+        for outline in self._outlines:
+            known.setdefault(outline.label, []).append(outline)
+        numbers = {name: number for number, name in enumerate(known)}
+        label_of = np.array([numbers[outline.label] for outline in self._outlines], dtype=np.intp)
+        likeness = [self._view.similarities(label) for label in labels]
+        similar = np.array([[like[name] for name in known] for like in likeness])
+        unlike = UNLIKE_COST * (self._cosine - similar) / max(self._cosine - LIKE_LABEL, 0.01)
+        costs = np.where(similar > LIKE_LABEL, np.where(similar >= self._cosine, 0.0, unlike), math.inf)[:, label_of]
+        alike: list[list[Outline]] = [[] for _ in likeness]
+        groups = list(known.values())
+        for i, j in zip(*(axis.tolist() for axis in np.nonzero(similar > max(self._cosine, LIKE_LABEL))), strict=True):
+            alike[i] += groups[j]
+        return {label: Called(i + 1, costs[i], alike[i]) for i, label in enumerate(labels)}
 
-    def _all_called(self, label: str) -> _Namesakes:
-        found = self._namesakes.get(label)
-        if found is None:
-            found = self._namesakes[label] = _Namesakes([], [], [])
-            for place in self._places[label]:
-                record = self._records[place]
-                sights = sights_of(record, self._camera)
-                familiar = FAMILIAR * math.log(min(record.observation_count, 20))
-                candidate = _Candidate(place, record, record.kind, sights, familiar)
-                found.records.append(record)
-                if [sight for sight in sights if sight.open]:
-                    found.open.append(candidate)
-                elif not sights or [sight for sight in sights if sight.size is not None]:
-                    found.settled.append(candidate)
-        return found
-
-    def _nearby(self, record: EntityRecord, similarity: float) -> float:
+    def _nearby(self, record: EntityRecord, detection: Detection) -> float:
+        similarity = self._view.similarities(detection.label)[record.label]
         distance = math.dist(self._keyframe.base_pose.position_m, record.seen_from_m)
-        if distance > self._distance_m or similarity <= self._cosine:
-            return IMPOSSIBLE
-        return similarity + 1.0 - distance / self._distance_m
+        alike = similarity > max(self._cosine, LIKE_LABEL) and detection.kind is record.kind
+        return similarity + 1.0 - distance / self._distance_m if alike and distance <= self._distance_m else IMPOSSIBLE
+
+
+def _supposed(tracks: Iterable[tuple[int, Track, float]], like: Called) -> list[tuple[int, Track, float]]:
+    """Tracks of unknown height, of what a label may name, as if they were as tall as is usual of it."""
+    typical = like.typical
+    return [
+        (place, track if typical is None else with_height(track, typical), doubt)
+        for place, track, doubt in tracks
+        if like.costs[place] < math.inf
+    ]
+
+
+def _most(detection: Detection) -> float:
+    """What may count in favour of an entity beside the box."""
+    return PLACED if detection.embedding is None else PLACED + APPEARANCE_BOUND

@@ -27,8 +27,8 @@ from scipy.optimize import linear_sum_assignment
 
 from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.association.base import EntityRecord, View
-from vlkng_ros.memory.association.candidates import Candidates
-from vlkng_ros.memory.association.likelihood import appearance, typical_height
+from vlkng_ros.memory.association.candidates import Candidates, Outline
+from vlkng_ros.memory.association.likelihood import appearance, log_height, typical_height
 from vlkng_ros.memory.association.proximity import ProximityAssociator
 from vlkng_ros.memory.association.untaken import Untaken
 from vlkng_ros.memory.bearing import Bearing, CameraView, bearing_of, camera_view
@@ -52,6 +52,8 @@ as stated), the power to which the excess is taken, since what misses by most wa
 the greatest factor on a variance."""
 MISFIT_WEIGHT = 50.0
 """Measurements' worth of belief in the calibration."""
+MAX_OUTLINES = 10_000
+"""Kept, to save making them again at the next keyframe."""
 CROWD = 4
 """Things of a kind that a robot may know from one standpoint alone, each in another direction."""
 
@@ -64,6 +66,7 @@ class HybridAssociator:
         self.distance_m = distance_m
         self.cosine = cosine
         self._proximity = ProximityAssociator(distance_m, cosine)
+        self._outlines: dict[str, Outline] = {}
 
     def assign(
         self, keyframe: Keyframe, observations: Sequence[Observation], view: View
@@ -79,9 +82,9 @@ class HybridAssociator:
             records = list(view.near(camera.centre_m, RADIUS_M, keyframe.map_id))
             doubt = misfit(records)
             seen = [(i, bearing.doubted(doubt)) for i, bearing in seen]
-            about = Candidates(keyframe, camera, records, view, self.cosine, self.distance_m)
-            scores = [about.scores(observations[i], bearing) for i, bearing in seen]
-            for (i, _), j in zip(seen, match(np.array(scores).reshape(len(scores), len(records))), strict=True):
+            boxes = [(observations[i].detection, bearing) for i, bearing in seen]
+            about = Candidates(keyframe, camera, boxes, self._outlined(records), view, self.cosine, self.distance_m)
+            for (i, _), j in zip(seen, match(about.scores()), strict=True):
                 decided[i] = records[j] if j >= 0 else None
             left = {i: bearing for i, bearing in seen if decided[i] is None}
             self._find_moved(keyframe, camera, observations, left, decided, view)
@@ -91,6 +94,18 @@ class HybridAssociator:
                     decided[i] = _one_of_a_crowd(camera, observations[i], alike, decided)
         self._assign_unseen(keyframe, observations, [i for i, b in enumerate(bearings) if b is None], decided, view)
         return decided
+
+    def _outlined(self, records: Iterable[EntityRecord]) -> list[Outline]:
+        """The outlines of entities, made anew of those that are not what they were."""
+        if len(self._outlines) > MAX_OUTLINES:
+            self._outlines.clear()
+        outlines = []
+        for record in records:
+            outline = self._outlines.get(record.entity_id)
+            if outline is None or outline.record is not record:
+                outline = self._outlines[record.entity_id] = Outline(record)
+            outlines.append(outline)
+        return outlines
 
     def _assign_unseen(
         self,
@@ -144,7 +159,7 @@ class HybridAssociator:
 
 def supposed_place(bearing: Bearing, alike: Sequence[EntityRecord]) -> Vec3:
     """Where a thing is that was seen once, if it is as tall as those of its kind."""
-    track, typical = tracking.start(bearing), typical_height(alike)
+    track, typical = tracking.start(bearing), typical_height(log_height(record.place) for record in alike)
     return tracking.place(track if typical is None else tracking.with_height(track, typical))
 
 

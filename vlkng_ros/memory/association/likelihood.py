@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from vlkng_ros.memory.bearing import (
     Bearing,
     CameraView,
 )
-from vlkng_ros.memory.position import is_place
-from vlkng_ros.memory.projection import Expectation, Track, expectation, expected_size, project
+from vlkng_ros.memory.position import PositionState, is_place
+from vlkng_ros.memory.projection import Track, expectation, project
 from vlkng_ros.types import FloatArray
 
 IMPOSSIBLE = -1e6
@@ -51,34 +51,18 @@ APPEARANCE_MIDDLE, APPEARANCE_SLOPE, APPEARANCE_BOUND = 0.7, 10.0, 3.0
 class Sight:
     """A track of an entity as a camera would see it: made once a keyframe, however many boxes are compared with it."""
 
-    __slots__ = ("_camera", "_expected", "_out_of_sight", "_record", "_view", "doubt", "open", "size", "track")
+    __slots__ = ("_camera", "_out_of_sight", "_record", "doubt", "expected", "track")
 
     def __init__(self, record: EntityRecord, track: Track, camera: CameraView, doubt: float) -> None:
         self.track = track
         self.doubt = doubt
         """Against its being the right track, as a negative log probability."""
-        self.open = tracking.takes_height(track)
-        """Whether knowing how tall such things are would tell more of it."""
-        self._view = view = project(track, camera, track.mean)
-        self.size = None if view is None else expected_size(track, view)
-        """Its log height there and that one's variance; None behind the camera."""
-        self._expected: Expectation | None = None
+        view = project(track, camera, track.mean)
+        self.expected = None if view is None else expectation(track, view)
+        """None behind the camera."""
         self._out_of_sight: float | None = None
         self._record = record
         self._camera = camera
-
-    @property
-    def expected(self) -> Expectation | None:
-        """All that is expected of it; None behind the camera."""
-        if self._expected is None and self._view is not None:
-            self._expected = expectation(self.track, self._view)
-        return self._expected
-
-    def supposing(self, typical: tuple[float, float] | None) -> Sight:
-        """The same of a thing that is as tall as is ``typical_height``."""
-        if typical is None or not self.open:
-            return self
-        return Sight(self._record, tracking.with_height(self.track, typical), self._camera, self.doubt)
 
     @property
     def out_of_sight(self) -> float:
@@ -88,57 +72,40 @@ class Sight:
         return self._out_of_sight
 
 
-def sights_of(record: EntityRecord, camera: CameraView) -> list[Sight]:
-    """One for each track of an entity, also of those that lie behind the camera."""
-    place = record.place
+def tracks_of(place: PositionState) -> list[tuple[Track, float]]:
+    """The tracks of an entity, each with what is against its being the right one, as a negative log probability."""
     tracks = (
         (place.track, 0.0),
         (place.challenger, 0.0),
         (place.fallback, FALLBACK_DOUBT),
         (place.former, FORMER_DOUBT),
     )
-    return [Sight(record, track, camera, doubt) for track, doubt in tracks if track is not None]
+    return [(track, doubt) for track, doubt in tracks if track is not None]
 
 
-def geometry(sights: Iterable[Sight], bearing: Bearing, least: float) -> float:
+def geometry(sights: Iterable[Sight], bearing: Bearing) -> float:
     """Log density of a box given that it shows the entity of these sights, by direction and apparent height.
 
-    Where it is below ``least`` for certain, ``IMPOSSIBLE``.
+    Where it is below ``UNLIKELY``, ``IMPOSSIBLE``.
     """
-    best, least = IMPOSSIBLE, max(least, UNLIKELY)
+    best = IMPOSSIBLE
     for sight in sights:
-        value = box_density(sight, bearing, least)
+        value = box_density(sight, bearing)
         if value > UNLIKELY:
             value -= sight.out_of_sight + sight.doubt
             best = max(best, value + PLACED if is_place(sight.track) else value)
     return best
 
 
-def box_density(sight: Sight, bearing: Bearing, least: float) -> float:
+def box_density(sight: Sight, bearing: Bearing) -> float:
     """Log density of a box given a track, relative to the density of log heights of any new thing.
 
-    Some boxes are taken to be of a partly hidden thing, whose middle is not the thing's. Where the density is below
-    ``least`` for certain, ``IMPOSSIBLE``.
+    Some boxes are taken to be of a partly hidden thing, whose middle is not the thing's.
     """
-    if sight.size is None:
+    if sight.expected is None:
         return IMPOSSIBLE
-    off, whole = 0.0, not bearing.cut_off
-    if whole:
-        # Most boxes are of another height, and then most are too high up or too far down: that is cheap to tell.
-        tall = bearing.log_height - sight.size[0]
-        off = tall * tall / (sight.size[1] + bearing.variance_log_height)
-        if HIGHEST - 0.5 * off < least:
-            return IMPOSSIBLE
-    expected = sight.expected
-    if expected is None:
-        return IMPOSSIBLE
-    if whole:
-        down = bearing.y - expected.y
-        off += down * down / (expected.variance_y + bearing.variance_y + expected.place_variance)
-        if HIGHEST - 0.5 * off < least:
-            return IMPOSSIBLE
     seen = tracking.completed(sight.track, bearing)
-    prediction = expected.against(seen)
+    prediction = sight.expected.against(seen)
     hidden = bearing.width * PARTLY_HIDDEN
     # Where the thing's shape is known, a hidden part shows in the box's width, and the track has allowed for it.
     shown, partly = LOG_RATES_KNOWN if sight.track.whole_boxes else LOG_RATES
@@ -165,13 +132,16 @@ def out_of_sight(record: EntityRecord, track: Track, camera: CameraView) -> floa
     return min(math.dist(at, camera.centre_m), away) / SIGHT_M + BEHIND * max(turned / math.pi - 0.5, 0.0)
 
 
-def typical_height(records: Sequence[EntityRecord]) -> tuple[float, float] | None:
+def log_height(place: PositionState) -> float | None:
+    """Logarithm of the height in metres of a thing whose place is known; None of any other."""
+    track = place.track
+    height = tracking.height_m(track) if track is not None and is_place(track) else None
+    return math.log(height) if height else None
+
+
+def typical_height(log_heights: Iterable[float | None]) -> tuple[float, float] | None:
     """Median and variance of the log height of things of a kind, from those hereabouts whose place is known."""
-    heights = sorted(
-        math.log(height)
-        for record in records
-        if (track := record.place.track) is not None and is_place(track) and (height := tracking.height_m(track))
-    )
+    heights = sorted(height for height in log_heights if height is not None)
     if not heights:
         return None
     middle = heights[len(heights) // 2]
