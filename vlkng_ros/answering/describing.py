@@ -60,7 +60,7 @@ def describe(query: Query, retriever: Retriever, scene: Scene, found: Found, fra
     if not answer and (other := statements.ALIKE.get(stem(query.verb))):
         answer = _most_said((statements.with_verb(sentence, heads, other), weight) for sentence, weight in sentences)
     if not answer and query.attribute == "who":
-        return said[0] if said else ""
+        return next((text for text in said if not statements.PEOPLE.isdisjoint(terms(text))), "")
     return answer
 
 

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from vlkng_ros.answering.draft import Draft
-from vlkng_ros.memory.words import stem, terms
+from vlkng_ros.memory.words import COLOR_STEMS, SIZE_STEMS, stem, terms
 from vlkng_ros.retrieval.query import Query
 from vlkng_ros.retrieval.retriever import Retriever, Scene
 from vlkng_ros.types import AnswerKind
@@ -75,5 +75,7 @@ def _named(query: Query, retriever: Retriever, scene: Scene) -> str:
     if caption.any():
         return ""
     wanted = frozenset(terms(query.target))
+    if wanted and wanted <= COLOR_STEMS | SIZE_STEMS:  # "anything red"
+        return "things"
     labels = [int(slot) for slot in np.unique(slots)]
     return next((index.texts[slot] for slot in labels if frozenset() < frozenset(index.terms_of[slot]) < wanted), "")

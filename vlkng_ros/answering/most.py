@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from vlkng_ros.answering.confidence import absence
 from vlkng_ros.answering.counting import shown_at_once, things_of
 from vlkng_ros.answering.draft import Draft
-from vlkng_ros.answering.open_answers import asked_for, listed
+from vlkng_ros.answering.open_answers import LABEL_WORDS, asked_for, listed
 from vlkng_ros.answering.relating import Relating
 from vlkng_ros.answering.sightings import STAY_GAP, STAY_SHARE, runs_of
 from vlkng_ros.answering.wording import span
@@ -30,6 +31,7 @@ COUNTED = 200
 """Things of which it is looked where they stand."""
 ALIKE = 50
 """Things shown by as many pictures that are named, or said to be more, at most."""
+ANY_WORDS = 1_000_000
 SURE = 0.8
 
 
@@ -52,11 +54,10 @@ def seen_most(query: Query, relating: Relating) -> Draft:
     pairs = np.sort((slots[kept].astype(np.int64) << 32) | frames[kept])
     pairs = pairs[np.diff(pairs, prepend=-1) > 0]  # said twice of one picture counts once
     counts = np.bincount(pairs >> 32)
-    named = np.flatnonzero(counts)
-    seldom = query.most is Most.SELDOM
-    order = named[np.argsort(counts[named] if seldom else -counts[named], kind="stable")]
-    texts = ((slot, retriever.index.texts[slot]) for slot in order.tolist())
-    told = (slot for slot, text in texts if said.isdisjoint(terms(text)) and asked_for(query, [text]))
+    there = np.flatnonzero(counts)
+    order = there[np.argsort(counts[there] if query.most is Most.SELDOM else -counts[there], kind="stable")]
+
+    told = _named(query, order.tolist(), retriever.index.texts, said)
     best = next(told, None)
     if best is None:
         return Draft(query.kind, None, 0.0, reason="I have no name for anything that I saw there")
@@ -65,6 +66,20 @@ def seen_most(query: Query, relating: Relating) -> Draft:
     also = f"{len(of_best)} of {int(shown.sum())} pictures show {'it' if len(alike) == 1 else 'each'}."
     text = listed([retriever.index.texts[slot] for slot in alike])
     return Draft(query.kind, text, SURE, ((int(of_best[-1]), 1.0),), thing=text, also=also)
+
+
+def _named(query: Query, slots: list[int], texts: Sequence[str], said: frozenset[str]) -> Iterator[int]:
+    """Those of some texts that may answer, in their order: names, or where there are none descriptions."""
+    for longest in (LABEL_WORDS, ANY_WORDS):
+        some = False
+        for slot in slots:
+            if len(texts[slot].split()) > longest or not said.isdisjoint(terms(texts[slot])):
+                continue
+            if asked_for(query, [texts[slot]]):
+                some = True
+                yield slot
+        if some:
+            return
 
 
 def whether_most(query: Query, relating: Relating) -> Draft:
@@ -96,12 +111,12 @@ def seen_so_often(query: Query, relating: Relating) -> Draft:
     so_often = np.flatnonzero((times >= least) & (times <= (times.max(initial=0) if most is None else most)))
     so_often = so_often[np.argsort(shown[so_often], kind="stable")]
     texts = relating.retriever.index.texts
-    found = [(int(shown[i]), texts[int(named[i])]) for i in so_often.tolist()]
-    found = [(at, text) for at, text in found if asked_for(query, [text])]
+    first_shown = dict(zip(named[so_often].tolist(), shown[so_often].tolist(), strict=True))
+    found = list(_named(query, list(first_shown), texts, frozenset()))
     if not found:
         return Draft(query.kind, None, 0.0, reason="I saw nothing just so often")
-    text = listed([text for _, text in found])
-    return Draft(query.kind, text, SURE, ((found[0][0], 1.0),), thing=text)
+    text = listed([texts[slot] for slot in found])
+    return Draft(query.kind, text, SURE, ((first_shown[found[0]], 1.0),), thing=text)
 
 
 def place_of_most(query: Query, relating: Relating, draft: Draft) -> Draft:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -172,14 +173,14 @@ def _people(query: Query, retriever: Retriever, scene: Scene, order: list[int]) 
 def is_anything(
     query: Query, retriever: Retriever, finder: Finder, scene: Scene, asker_m: Vec3 | None, min_confidence: float
 ) -> Draft:
-    """Whether there was anything at all, or anything that stands so to another thing: yes, and what, or not known."""
+    """Whether there was anything at all, or anything that stands so to another thing, and what; or it is not known."""
     asked = dataclasses.replace(query, kind=AnswerKind.TEXT, target="", open=True)
     draft = of_anything(asked, retriever, finder, scene, asker_m, min_confidence)
-    if draft.value is None or query.negated:
+    if draft.value is None:
         reason = draft.reason or (f"I have not seen {draft.thing}" if draft.thing else "")
         return dataclasses.replace(draft, kind=query.kind, value=None, reason=reason, also="")
     also = f"I saw: {draft.value}. {draft.also}".strip()
-    return dataclasses.replace(draft, kind=query.kind, value=True, thing="", also=also)
+    return dataclasses.replace(draft, kind=query.kind, value=not query.negated, thing="", also=also)
 
 
 def _beside(
@@ -347,7 +348,7 @@ def labels_of(retriever: Retriever, scene: Scene, frame: int, *, captions: bool 
     part = index.narrowed(scene.cut, frame, frame + 1)
     _, slots, caption = index.mentions_in(part)
     texts = list(dict.fromkeys(index.texts[int(slot)] for slot in slots[~caption]))
-    names = [text for text in texts if len(text.split()) <= LABEL_WORDS] or texts
+    names = list(short_names(texts)) or texts
     return names or [index.texts[int(slot)] for slot in slots[:1] if captions]
 
 
@@ -372,6 +373,11 @@ def common_labels(retriever: Retriever, scene: Scene) -> list[str]:
 def asked_for(query: Query, names: list[str]) -> list[str]:
     """The names that may answer: of "who" those of people."""
     return [name for name in names if PEOPLE & frozenset(terms(name))] if query.people else names
+
+
+def short_names(names: Iterable[str]) -> Iterator[str]:
+    """Those that name a thing, and do not describe it."""
+    return (name for name in names if len(name.split()) <= LABEL_WORDS)
 
 
 def listed(names: list[str]) -> str:

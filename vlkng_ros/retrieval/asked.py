@@ -46,7 +46,7 @@ _FORMS = tuple(
         ("doing", rf"^what(?:'s| {_BE}) {_THING} doing(?: (?P<rest>.*))?$"),
         ("object", rf"^what(?:'s| {_BE}) {_THING} (?P<verb>(?!building|ceiling|parking)[a-z]+ing)(?: {_WITHIN})?$"),
         ("object", rf"^what {_DO} {_THING} {_DOES}(?: {_WITHIN})?$"),
-        ("who", rf"^who(?:'s| {_BE})? (?P<thing>(?:[a-z]+(?:ing|ed)|rode|had|held|wore|sat|stood|with)\b.+)$"),
+        ("who", rf"^who(?:'s| {_BE})? (?P<thing>(?:[a-z]+(?:ing|ed)|rode|had|held|wore|sat|stood|with)\b.*)$"),
     )
 )
 _SAW = re.compile(rf"^\s*(?:there|it|that|{grammar.SUBJECT}\b(?: {grammar.SEEING})?)\b")

@@ -130,7 +130,7 @@ _NOUNS = frozenset(
 )
 """Needs that name a thing: whether there was food is not answered by a table, and the way to some may be."""
 
-_QUALIFIERS = COLORS | SIZES | STOP_WORDS | {"area", "place", "room", "somewhere", "something", "spot"}
+_QUALIFIERS = COLORS | SIZES | STOP_WORDS | {"area", "place", "room", "somewhere", "something", "spot", "go", "get"}
 """Words that leave a need what the phrase is about: "somewhere to", "the yellow"."""
 
 

@@ -22,7 +22,8 @@ POLITE = re.compile(
 )
 WRAPPER = re.compile(
     r"^(?:(?:can|could|would|will|do|are) (?:you|u) (?:please |kindly |perhaps )?(?:be able to |able to )?)?"
-    r"(?:please )?(?:tell me|show me|let me know|remind me|say|know|remember|recall|explain|check|see|"
+    r"(?:please )?(?:tell(?:ing)? me|show(?:ing)? me|let(?:ting)? me know|remind(?:ing)? me|say|know|remember|recall|"
+    r"explain|check|see|"
     r"find out|figure out)"
     r"(?: to me)?(?: again)?(?: about)?\s+(?=(?:where|when|what|which|who|whose|why|how|if|whether|at what|"
     r"in which|in what)\b)"
@@ -113,7 +114,7 @@ SOMEWHERE = re.compile(
     rf"^(?:{PLACE_NOUN}|somewhere|someplace|anywhere)\s+(?:(?:where|that|which|in which)\s+)?(?:to\s+|(?:i|"
     rf"you|we|one|people)\s+(?:can|could|may)\s+)"
 )
-ASIDE = re.compile(rf"\b(?:did|do|have|has|had|could|can|were|are|was|is|am) (?:{SUBJECT}|there)\b(?:\s+(?:{SEEING}))?")
+ASIDE = re.compile(rf"\b(?:did|do|have|has|had|could|can|were|are|was|is|am) (?:{SUBJECT}|there)\b(?:\s+{SEEING}\b)?")
 VAGUE = frozenset(
     (
         "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from vlkng_ros.memory.words import COLORS, SIZES
 from vlkng_ros.retrieval.padding import A_TRIP, WHOSE
 
 _BEGIN = rf"(?:at|in) the (?:very )?(?:beginning|start)(?: of {WHOSE} {A_TRIP})?"
@@ -40,12 +41,32 @@ _SAME_ASKED = (
     (re.compile(rf"^what (?:is|was) {_LONGEST}(you|i|we) (?:have )?(?:saw|seen|looked at|watched) "),
      r"how long did \1 look at a time at "),
     (re.compile(rf"^what (?:is|was) {_LONGEST}(you|i|we) (was|were) "), r"how long \2 \1 at a time "),
+    (re.compile(rf"^((?:for )?how long|when|where|what) {_A_THING} (is|was|are|were)"
+                rf"(?= (?:in view|in sight|visible|{'|'.join(_SEEN_FROM)})$)"),
+     r"\1 \3 \2"),
     (re.compile(r"^(for how long|how long) (?:is|was|were|are|did|has|have|could you see) (.+?)(?: stay| remain)?"
                 r"(?: been)? (?:in (?:view|sight|front of (?:you|the camera)|the picture)|visible|to be seen)\b"),
      r"\1 did you look at \2"),
     (re.compile(r"\b(near+est|closest|farthest|furthest) (?!(?:to|from)\b)([a-z][a-z -]*?) (?:to|from) "
                 r"(?:me|us|you|here|where (?:i am|we are|you are))$"),
      r"\1 \2"),
+    (re.compile(r"^(when|where) (?:is|was|are|were|did) (.+?)(?: come)? (first |last |most recently )?"
+                r"(?:in(?:to)? (?:view|sight)|visible|to be seen)$"),
+     lambda found: f"{found[1]} did you {found[3] or ''}see {found[2]}"),
+    (re.compile(r"^(you|i|we) (?:have )?(?:never|not|did not|didn't|haven't|have not) "
+                rf"(?:see|saw|seen|pass|passed|find|found|notice|noticed) (.+?){_TAG}"),
+     r"did \1 see \2"),
+    (re.compile(r"^(?:tell me|say|what do you know|what can you tell me|what do you remember|what can you say)"
+                r"(?: (?:everything|all|anything|something|more))?(?: (?:that )?you know| you remember)? (?:about|of) "
+                r"(?=(?:the|a|an|that|this|my|your) )"),
+     "describe "),
+    (re.compile(r"\b(?:in|at) (?:the|one)(?: same)? (?:room|place|spot) (?:with|as) "), "near "),
+    (re.compile(r"^(?:can|could|may) (?:i|we|one|people) ([a-z]+) (?:somewhere|anywhere|around here|here|there)$"),
+     r"is there somewhere to \1"),
+    (re.compile(r"\b(?:any|some)thing (?:that (?:is|was) |which (?:is|was) )?"
+                rf"({'|'.join(sorted(COLORS | SIZES))})\b"), r"\1 thing"),
+    (re.compile(r"\bnothing\b(?! but\b)"), "no anything"),
+    (re.compile(rf"^where {_A_THING} (?:stands?|hangs?|lies|sits?|stood|hung|lay|sat)$"), r"where is \g<thing>"),
     (re.compile(r"^(where .+?) (?:usually|normally|generally|typically)\b(.*)$"), r"\1 \2 most often"),
     (re.compile(r"\b(?:near+est|closest) (?!(?:to|thing|object|item|one)\b)([a-z][a-z -]*?) to "
                 r"(?=(?:the|a|an|my|your) )"),

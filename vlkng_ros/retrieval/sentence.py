@@ -54,7 +54,7 @@ def normalised(text: str) -> tuple[str, tuple[str, ...]]:
     if len(parts) > 1 and grammar.GO_WHERE.search(parts[-1]):
         asking = [re.sub(r"^(?:is|are) there (?:any |some )?", "where is ", re.sub(r"[?!.]+$", "", parts[-2]))]
     chosen = asking[-1] if len(parts) > 1 and asking else asked
-    return _END.sub("", _turned(chosen)), quoted
+    return reworded(unwrapped(_END.sub("", _turned(chosen)))), quoted
 
 
 def _turned(text: str) -> str:
@@ -62,6 +62,8 @@ def _turned(text: str) -> str:
     before, comma, after = text.partition(", ")
     if comma and grammar.THERE.search(_END.sub("", after)):
         return f"take me to {before}"
+    if comma and grammar.GO_WHERE.search(_END.sub("", after)) and not asks(unwrapped(before)):
+        return f"i need {re.sub(r'^i(?: am|.m| have to| must) ', '', before)}"
     if not comma or not asks(unwrapped(after)):
         return text
     if _CIRCUMSTANCE.search(before) and "," not in after:

@@ -19,6 +19,18 @@ class Relation:
     """The predicate in the question's words: "next to" is nearer than "near"."""
 
 
+_YOU_SAW = re.compile(
+    r"(?<=[a-z]) (?:that |which |who )?(?:(?:did|do|have|had|has|can|could) )?"
+    rf"{grammar.SUBJECT} (?:have |had |just |ever )*{grammar.SEEING}$"
+)
+"""Whose the seeing was says nothing of the thing ("the first vehicle you saw")."""
+_USED = re.compile(
+    r"^(?P<rest>(?P<thing>(?:[a-z'-]+ )*?(?P<last>[a-z-]+)) to [a-z]+) (?:at|on|in|from|with|out of|under|into)$"
+)
+"""What a thing is for ("a table to sit at"); of something it is all that is asked."""
+_SOMETHING = frozenset(("something", "anything", "somewhere", "anywhere", "thing", "place", "room", "area", "spot"))
+
+
 def phrase_of(text: str, kind: AnswerKind, requested: bool) -> str:
     """The target with its relation: the question less its grammar."""
     allowed = kind is AnswerKind.BINARY and re.match(r"(?:can|could|may|should)\b", text) is not None
@@ -26,6 +38,7 @@ def phrase_of(text: str, kind: AnswerKind, requested: bool) -> str:
         text = grammar.WH_AUX.sub("", text)
     elif not requested:
         text = grammar.BE.sub("", text)
+    text = _USED.sub(lambda found: found["rest" if found["last"] in _SOMETHING else "thing"], text)
     before = ""
     while text != before:
         before = text
@@ -36,6 +49,7 @@ def phrase_of(text: str, kind: AnswerKind, requested: bool) -> str:
         text = re.sub(r"^(?:(?:if|whether)(?:\s+there\s+(?:is|are|was|were))?|use|buy|grab)\s+", "", text)
         text = grammar.TAIL.sub("", text)
         text = re.sub(r"\s+(?:is|are|was|were)(?: the)?$", "", text)
+        text = _YOU_SAW.sub("", text)
         text = re.sub(r"\s+in$", "", text) if kind is AnswerKind.POSITION else text
         text = re.sub(r"^(?:to|of|for|at|in|on|into|where|with)\s+", "", text)
         text = grammar.ARTICLE.sub("", text).strip(" ,'-")

@@ -20,7 +20,7 @@ _UNIT_S = {
     "day": 86_400, "week": 604_800,
 }  # fmt: skip
 NUMBER = (
-    r"(?P<{0}>\d+(?:\.\d+)?|half an?|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|"
+    r"(?P<{0}>\d+(?:\.\d+)?|half(?: an?)?|(?:a )?quarter(?: of an?)?|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|"
     r"fifteen|twenty|thirty|forty|sixty|a couple of|a few)"
 )
 UNIT = r"(?P<{0}>seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?)"
@@ -42,6 +42,7 @@ class TimeRule(str, Enum):
 
     AGO = "ago"
     EARLIER = "earlier"
+    FIRST = "first"
     WITHIN = "within"
     DAY = "day"
     CLOCK = "clock"
@@ -55,7 +56,10 @@ class TimeRule(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class TimePhrase:
-    """A phrase and its numbers. ``seconds`` are back from ``as_of`` (AGO, EARLIER, WITHIN), or of the day."""
+    """A phrase and its numbers.
+
+    ``seconds`` are back from ``as_of`` (AGO, EARLIER, WITHIN), from the oldest keyframe on (FIRST), or of the day.
+    """
 
     rule: TimeRule
     text: str
@@ -110,6 +114,8 @@ _PATTERNS = (
     (TimeRule.WITHIN, re.compile(
         rf"\b(?:in|during|within|over|for) (?:the )?(?:last|past|"
         rf"previous) (?:{NUMBER.format('n')} )?{UNIT.format('u')}\b")),
+    (TimeRule.FIRST, re.compile(
+        rf"\b(?:in|during|within|over|for) (?:the )?first (?:{NUMBER.format('n')} )?{UNIT.format('u')}\b")),
     (TimeRule.BETWEEN, re.compile(rf"\b(?:between|from) {_CLOCK.format('a')} (?:and|to|till|"
         rf"until) {_CLOCK.format('b')}(?![\w:])")),
     (TimeRule.DAY, re.compile(
@@ -154,7 +160,7 @@ def find_time_phrases(text: str) -> tuple[tuple[TimePhrase, ...], str]:
 
 def _phrase(rule: TimeRule, match: re.Match[str]) -> TimePhrase | None:
     said = match.group().strip()
-    if rule in (TimeRule.AGO, TimeRule.EARLIER, TimeRule.WITHIN):
+    if rule in (TimeRule.AGO, TimeRule.EARLIER, TimeRule.FIRST, TimeRule.WITHIN):
         return TimePhrase(rule, said, seconds=number_of(match["n"]) * seconds_in(match["u"]))
     if rule is TimeRule.DATE:
         return _date(said, match)
@@ -213,6 +219,8 @@ def number_of(word: str | None) -> float:
         return 1.0
     if word.startswith("half"):
         return 0.5
+    if "quarter" in word:
+        return 0.25
     if word in ("a couple of", "a few"):
         return 2.0 if "couple" in word else 3.0
     return float(word) if word[0].isdigit() else float(NUMBERS[word])
@@ -255,6 +263,8 @@ def resolve(phrase: TimePhrase, as_of_ns: int, oldest_ns: int, zone: dt.tzinfo |
         moment = as_of_ns - round(phrase.seconds * NS_PER_S)
         slack = round(max(2.0, 0.1 * phrase.seconds) * NS_PER_S)
         return Window(moment - slack, min(as_of_ns, moment + slack), moment)
+    if phrase.rule is TimeRule.FIRST:
+        return Window(oldest_ns, oldest_ns + round(phrase.seconds * NS_PER_S))
     if phrase.rule is TimeRule.EARLIER:
         return Window(oldest_ns, as_of_ns - round(phrase.seconds * NS_PER_S))
     if phrase.rule is TimeRule.WITHIN:

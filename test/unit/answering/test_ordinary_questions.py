@@ -87,6 +87,11 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryQuery]:
         ("Did you see anything except the cat?", True),
         ("Do you think there is a cat?", True),
         ("Have you got a cup?", True),
+        ("You never saw a dog, did you?", False),
+        ("You haven't seen a cat, have you?", True),
+        ("Did you see nothing?", False),
+        ("Can I sit somewhere?", False),
+        ("Did you see a person in the last quarter hour?", True),
     ],
 )
 def test_yes_or_no(memory: MemoryQuery, question: str, yes: bool) -> None:
@@ -115,6 +120,8 @@ def test_yes_or_no(memory: MemoryQuery, question: str, yes: bool) -> None:
         ("Are you sure?", "I only know what I saw: ask me where, when or how many."),
         ("What is behind you?", "I do not know what is behind me now."),
         ("Describe the cat", "I saw cat, and do not remember that of it."),
+        ("Tell me everything you know about the cat", "I saw cat, and do not remember that of it."),
+        ("Did you see anything red?", "I saw things, and do not know about 'red thing'."),
         ("Whose cup is it?", "I saw cup, and do not remember that of it."),
         ("Is the cat alive?", "I saw cat, and do not remember whether it is alive."),
         ("Is the tv on?", "I saw tv, and do not remember whether it is on."),
@@ -172,6 +179,9 @@ def test_all_things_are_counted_where_none_is_named(memory: MemoryQuery) -> None
         "Which room is the cat in?",
         "Where is the cup? Where is the cat?",
         "Where is the nearest cat to me?",
+        "Would you mind telling me where the cat sits?",
+        "Where was the cat visible?",
+        "Where can I find a cat to play with?",
         "Where is the animal that is not a zorblax?",
     ],
 )
@@ -212,6 +222,11 @@ def test_what_there_was_is_listed(memory: MemoryQuery, question: str) -> None:
 
 def test_a_kind_a_length_and_what_is_ahead(memory: MemoryQuery) -> None:
     assert memory.ask(Question("What type of vehicle did you see?")).value == "motorcycle"
+    assert memory.ask(Question("What's the first vehicle you saw?")).value == "motorcycle"
+    assert memory.ask(Question("What did you see in the first 15 seconds?")).value == "cup, dining table"
+    assert memory.ask(Question("How many different things have you noticed?")).value == 6
+    assert memory.ask(Question("When was the tv last in view?")).value == 160 * SECOND
+    assert memory.ask(Question("I am hungry, where can I go?")).keyframes[0].keyframe.keyframe_id == 2
     assert memory.ask(Question("How long was the trip?")).value == 90.0
     assert memory.ask(Question("What is the third thing you saw?")).value == "cat"
     assert memory.ask(Question("What did you see at the beginning of the trip?")).value == "cup, dining table"
@@ -264,6 +279,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryQuery]:
         ("Are there more than two windows?", True),
         ("Did you see an animal?", True),
         ("What is near the rug?", None),
+        ("Is there nothing on the rug?", False),
+        ("Did you see anything red?", True),
+        ("Who was sitting?", "two people"),
     ],
 )
 def test_captions_say_how_things_stand_and_how_many(told: MemoryQuery, question: str, value: object) -> None:
