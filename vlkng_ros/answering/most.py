@@ -54,8 +54,8 @@ def seen_most(query: Query, relating: Relating) -> Draft:
     pairs = np.sort((slots[kept].astype(np.int64) << 32) | frames[kept])
     pairs = pairs[np.diff(pairs, prepend=-1) > 0]  # said twice of one picture counts once
     counts = np.bincount(pairs >> 32)
-    there = np.flatnonzero(counts)
-    order = there[np.argsort(counts[there] if query.most is Most.SELDOM else -counts[there], kind="stable")]
+    some = np.flatnonzero(counts)
+    order = some[np.argsort(counts[some] if query.most is Most.SELDOM else -counts[some], kind="stable")]
 
     told = _named(query, order.tolist(), retriever.index.texts, said)
     best = next(told, None)

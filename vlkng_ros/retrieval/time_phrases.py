@@ -20,8 +20,8 @@ _UNIT_S = {
     "day": 86_400, "week": 604_800,
 }  # fmt: skip
 NUMBER = (
-    r"(?P<{0}>\d+(?:\.\d+)?|half(?: an?)?|(?:a )?quarter(?: of an?)?|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|"
-    r"fifteen|twenty|thirty|forty|sixty|a couple of|a few)"
+    r"(?P<{0}>\d+(?:\.\d+)?|half(?: an?)?|(?:a )?quarter(?: of an?)?|an?|one|two|three|four|five|six|seven|eight|"
+    r"nine|ten|twelve|fifteen|twenty|thirty|forty|sixty|a couple of|a few)"
 )
 UNIT = r"(?P<{0}>seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?)"
 _CLOCK = (
