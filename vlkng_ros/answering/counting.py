@@ -25,8 +25,6 @@ LOOKED_AT = 40
 """Frames with the best evidence in which it is counted what is there at once."""
 EVERYTHING = 0.5
 """Confidence of a number of all things: each that was named twice, or split, or missed is in it."""
-ONE_BY_ONE = 2048
-"""Entities of which it is looked up one by one whether they were seen in a time."""
 BEFORE = 3
 """Words before a thing among which its number stands ("two small red cars")."""
 _KINDS = re.compile(r"\bhow many (?:different )?(?:kinds|types|sorts) of\b")
@@ -69,17 +67,11 @@ def things_of(query: Query, retriever: Retriever, finder: Finder, scene: Scene, 
     names = [tuple(terms(text)) for i, text in enumerate(said) if not (i and left_out(query.excluded, text))]
     called = [slot for slot in found.fit.slots.tolist() if _is_called(index.terms_of[slot], names)]
     view, since, until = finder.in_view, int(scene.stamps_ns[0]), int(scene.stamps_ns[-1])
-    ids = dict.fromkeys(name for slot in called for name in reader.labelled(view, index.text_id_of(slot)))
+    texts = [index.text_id_of(slot) for slot in called]
     table = reader.frames()
     if since <= int(table.stamps_ns[0]) and until >= int(table.stamps_ns[-1]):
-        return list(ids)  # all of them were seen at some time
-    if len(ids) > ONE_BY_ONE:
-        return [name for name in reader.seen_between(view, since, until) if name in ids]
-    return [name for name in ids if reader.sightings(view, name, since, until, limit=1)]
-
-
-def _type(entity_id: str) -> str:
-    return entity_id.rpartition("_")[0].replace("_", " ")
+        return reader.labelled(view, texts)  # all of them were seen at some time
+    return reader.labelled(view, texts, since, until)
 
 
 def _is_called(label: tuple[str, ...], names: list[tuple[str, ...]]) -> bool:
@@ -121,14 +113,9 @@ def everything(query: Query, retriever: Retriever, finder: Finder, scene: Scene)
         return Draft(query.kind, None, 0.0)
     reader = retriever.reader
     since, until = int(scene.stamps_ns[0]), int(scene.stamps_ns[-1])
-    stats = reader.stats()
-    kinds = _KINDS.search(query.text.lower()) is not None
-    if (since, until) == (stats.oldest_ns, stats.newest_ns) and not query.excluded and not kinds:
-        count = stats.entities.get(finder.in_view, 0)
-    else:
-        known = reader.seen_between(finder.in_view, since, until)
-        seen = [name for name in known if not left_out(query.excluded, _type(name))]
-        count = len({name.rpartition("_")[0] for name in seen}) if kinds else len(seen)
+    seen = reader.types_seen(finder.in_view, since, until)
+    counts = [count for name, count in seen.items() if not left_out(query.excluded, name.replace("_", " "))]
+    count = len(counts) if _KINDS.search(query.text.lower()) else sum(counts)
     return Draft(query.kind, count, EVERYTHING, ((len(scene) - 1, 1.0),))
 
 

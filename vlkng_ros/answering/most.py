@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vlkng_ros.answering.confidence import absence
 from vlkng_ros.answering.counting import shown_at_once, things_of
@@ -132,7 +131,8 @@ def place_of_most(query: Query, relating: Relating, draft: Draft) -> Draft:
         raw = found.evidence.raw
         seen = raw.at_least(STAY_SHARE * raw.highest)
         peaks = found.peaks.frames
-        nearest = np.linalg.norm(positions_m[seen][:, None] - positions_m[peaks][None], axis=2).argmin(axis=1)
+        away = positions_m[seen].T[:, None] - positions_m[peaks].T[..., None]
+        nearest = (away[0] * away[0] + away[1] * away[1]).argmin(axis=0)
         starts = np.isin(seen, [first for first, _ in runs_of(raw)])
         times = np.bincount(nearest[starts], minlength=len(peaks))
         pictures = np.bincount(nearest, minlength=len(peaks))
@@ -151,11 +151,10 @@ def place_of_most(query: Query, relating: Relating, draft: Draft) -> Draft:
 def longest_stay(query: Query, relating: Relating) -> Draft:
     """Where the robot itself was for the longest time altogether."""
     scene = relating.scene
-    cells: NDArray[np.int64] = np.floor(scene.positions_m[:, :2] / CELL_M).astype(np.int64)
+    x, y = np.floor(scene.positions_m[:, :2] / CELL_M).astype(np.int64).T
     gaps = np.diff(scene.stamps_ns, append=scene.stamps_ns[-1])
     spent = np.where(gaps <= GAP_NS, gaps, 0)
-    _, cell = np.unique(cells, axis=0, return_inverse=True)
-    cell = cell.reshape(-1)
+    _, cell = np.unique((x << 32) + y, return_inverse=True)
     total = np.bincount(cell, weights=spent)
     best = int(total.argmax())
     there = np.flatnonzero(cell == best)

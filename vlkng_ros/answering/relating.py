@@ -14,7 +14,7 @@ import numpy as np
 from vlkng_ros.answering.confidence import confidence
 from vlkng_ros.errors import NotInMemoryError
 from vlkng_ros.memory.words import terms
-from vlkng_ros.retrieval.channels import RELATED_FRAMES, StoredRelations, type_terms
+from vlkng_ros.retrieval.channels import RELATED_FRAMES, StoredRelations, terms_of_type, type_terms
 from vlkng_ros.retrieval.hybrid_search import is_inside, wordings
 from vlkng_ros.retrieval.phrases import head_of, is_doing
 from vlkng_ros.retrieval.presets import Finder
@@ -136,8 +136,7 @@ class Relating:
         shown = self.retriever.reader.entities_in_each(self.view, frames)
         ids = dict.fromkeys(chain.from_iterable(shown[frame] for frame in frames))
         # Many are of few types.
-        types = {entity_id.rpartition("_")[0]: entity_id for entity_id in ids}
-        called = {name for name, entity_id in types.items() if _is_called(entity_id, names)}
+        called = {type_ for type_ in {entity_id.rpartition("_")[0] for entity_id in ids} if _is_called(type_, names)}
         return tuple(entity_id for entity_id in ids if entity_id.rpartition("_")[0] in called)
 
     def _located(self, ids: tuple[str, ...]) -> Iterator[Entity]:
@@ -161,9 +160,15 @@ class Relating:
             return []
         names = _names(thing.phrase)
         around = self.retriever.reader.near(
-            self.view, self.asker_m, NEAR_ASKER_M, self.as_of_ns, map_id=here[1], limit=MOST_AROUND
+            self.view,
+            self.asker_m,
+            NEAR_ASKER_M,
+            self.as_of_ns,
+            here[1],
+            MOST_AROUND,
+            lambda type_: _is_called(type_, names),
         )
-        named = [e for e in around if e.position.source is not PositionSource.ROBOT and _is_called(e.entity_id, names)]
+        named = [entity for entity in around if entity.position.source is not PositionSource.ROBOT]
         entities = {entity.entity_id: entity for entity in (*thing.located, *named)}
         found = [(self.from_asker_m(e), e) for e in entities.values() if e.position.map_id == here[1]]
         return sorted(found, key=lambda entry: entry[0])
@@ -186,11 +191,10 @@ class Relating:
         return self.scene.positions_m[frame].astype(np.float64), keyframe.map_id
 
     def frame_of(self, entity: Entity) -> int | None:
-        """The last frame of the scene that shows an entity."""
-        since = int(self.scene.stamps_ns[0])
-        for sighting in self.retriever.reader.sightings(self.view, entity.entity_id, since, self.as_of_ns, limit=1):
-            return self.scene.frame_of(sighting.keyframe_id, self.retriever.index)
-        return None
+        """The last frame of the scene that shows an entity, which is as the scene's end knows it."""
+        if entity.last_seen_ns < int(self.scene.stamps_ns[0]):
+            return None
+        return self.scene.frame_of(entity.last_keyframe_id, self.retriever.index)
 
     # ------------------------------------------------------------------------------------------ relations
 
@@ -359,8 +363,8 @@ def _names(phrase: str) -> list[frozenset[str]]:
     return [name for name in (frozenset(terms(wording.text)) for wording in wordings(phrase)) if name]
 
 
-def _is_called(entity_id: str, names: list[frozenset[str]]) -> bool:
-    label = type_terms(entity_id)
+def _is_called(type_: str, names: list[frozenset[str]]) -> bool:
+    label = terms_of_type(type_)
     return any(name <= label or label <= name for name in names)
 
 

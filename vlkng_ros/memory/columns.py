@@ -12,9 +12,9 @@ from vlkng_ros.memory.rows import KeyframeTable
 from vlkng_ros.types import Float64Array, Vec3
 
 KEYFRAME_COLUMNS = "id, stamp, session, base_pose"
-ENTITY_COLUMNS = "id, view, type, number, map, first_seen, x, y, z, reach"
+ENTITY_COLUMNS = "id, view, type, number, map, first_seen, last_seen, x, y, z, reach"
 KeyframeRow = tuple[int, int, int, bytes]
-EntityRow = tuple[int, int, int, int, int, int, float, float, float, bytes]
+EntityRow = tuple[int, int, int, int, int, int, int, float, float, float, bytes]
 _SPARE = 1024
 CHANGED, SHARE_CHANGED = 2048, 64
 """So many entities, and one of so many, may have changed before they are put in order of place anew."""
@@ -101,8 +101,8 @@ class EntityColumns:
 
     def __init__(self) -> None:
         self._count = 0
-        self._numbers: NDArray[np.int64] = np.zeros((5, _SPARE), dtype=np.int64)
-        """key, type, number, map, first seen; map is 0 where the entity is gone."""
+        self._numbers: NDArray[np.int64] = np.zeros((6, _SPARE), dtype=np.int64)
+        """key, type, number, map, first and last seen; map is 0 where the entity is gone."""
         self._positions: Float64Array = np.zeros((3, _SPARE))
         self._reach: Float64Array = np.zeros((6, _SPARE))
         """x, y and z, lowest and highest."""
@@ -123,9 +123,9 @@ class EntityColumns:
         # By column: a tuple of numbers a row costs several times as much as a list a column.
         columns = list(zip(*rows, strict=True))
         order = np.argsort(np.array(columns[0], dtype=np.int64))
-        numbers = np.array([columns[i] for i in (0, 2, 3, 4, 5)], dtype=np.int64).T[order]
-        positions = np.array(columns[6:9], dtype=np.float64).T[order]
-        reach = np.frombuffer(b"".join(columns[9]), dtype="<f8").reshape(-1, 6)[order]
+        numbers = np.array([columns[i] for i in (0, 2, 3, 4, 5, 6)], dtype=np.int64).T[order]
+        positions = np.array(columns[7:10], dtype=np.float64).T[order]
+        reach = np.frombuffer(b"".join(columns[10]), dtype="<f8").reshape(-1, 6)[order]
         where = np.searchsorted(self._numbers[0, : self._count], numbers[:, 0])
         # Keys are never reused, so those that are not known are higher than all that are, and go behind them in order.
         fresh = where == self._count
@@ -144,7 +144,7 @@ class EntityColumns:
         missing = self._count + more - held
         if missing > 0:
             spare = missing + held // 2 + _SPARE
-            self._numbers = np.concatenate([self._numbers, np.zeros((5, spare), dtype=np.int64)], axis=1)
+            self._numbers = np.concatenate([self._numbers, np.zeros((6, spare), dtype=np.int64)], axis=1)
             self._positions = np.concatenate([self._positions, np.zeros((3, spare))], axis=1)
             self._reach = np.concatenate([self._reach, np.zeros((6, spare))], axis=1)
 
@@ -157,6 +157,30 @@ class EntityColumns:
         """``(type, number)`` of an entity, gone or not; None where it was never known."""
         at = self._at(key)
         return None if at is None else (int(self._numbers[1, at]), int(self._numbers[2, at]))
+
+    def _known(self, keys: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Rows of those of some keys that are known."""
+        held = self._numbers[0, : self._count]
+        if not len(held):
+            return np.zeros(0, dtype=np.intp)
+        at = np.minimum(np.searchsorted(held, keys), len(held) - 1)
+        known: NDArray[np.intp] = at[held[at] == keys]
+        return known
+
+    def names_of(self, keys: NDArray[np.int64]) -> list[tuple[int, int]]:
+        """``(type, number)`` of those of some entities that are known."""
+        types, numbers = self._numbers[1:3, self._known(keys)].tolist()
+        return list(zip(types, numbers, strict=True))
+
+    def seen_between(
+        self, since_ns: int, until_ns: int, among: NDArray[np.int64] | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Keys of the entities, ascending, first or last seen in a window, and of those seen before and after it."""
+        numbers = self._numbers[:, : self._count] if among is None else self._numbers[:, self._known(among)]
+        keys, _, _, maps, first, last = numbers
+        there = (maps != 0) & (first <= until_ns) & (last >= since_ns)
+        inside = (first >= since_ns) | (last <= until_ns)
+        return keys[there & inside], keys[there & ~inside]
 
     def count(self, as_of_ns: int) -> int:
         """How many entities were seen by some time."""

@@ -20,7 +20,7 @@ from vlkng_ros.types import Entity, EntityKind, EntityState, FloatArray, Positio
 
 COLUMNS = "id, type, number, folded, place, reach, revision"
 MAX_RECENT = 20_000
-"""Entities kept decoded by a reader."""
+"""Entities kept decoded by a reader, as they are and as they were at some times."""
 Checkpoint = tuple[int, int, int, str, bytes]
 """A row of ``entity_checkpoint``."""
 
@@ -149,6 +149,8 @@ class EntityRows:
         self._keyframes = keyframes
         self._bases = BaseRows(connection)
         self._recent: dict[int, KnownEntity] = {}
+        self._past: dict[tuple[int, int, int], KnownEntity | None] = {}
+        """By key, revision and time."""
 
     @reads_rows
     def decode(self, view: str, row: tuple[int, int, int, str, bytes, bytes, int]) -> KnownEntity:
@@ -196,6 +198,7 @@ class EntityRows:
     def clear(self) -> None:
         """Forget what was decoded: after a deletion."""
         self._recent.clear()
+        self._past.clear()
 
     def as_of(self, known: KnownEntity, as_of_ns: int) -> KnownEntity | None:
         """The entity as the keyframes up to a time made it; None where it was not seen by then.
@@ -208,6 +211,15 @@ class EntityRows:
             return known
         if now.first_seen_ns > as_of_ns:
             return None
+        moment = (known.key, known.revision, as_of_ns)
+        if moment not in self._past:
+            if len(self._past) >= MAX_RECENT:
+                self._past.clear()
+            self._past[moment] = self._as_it_was(known, as_of_ns)
+        return self._past[moment]
+
+    def _as_it_was(self, known: KnownEntity, as_of_ns: int) -> KnownEntity | None:
+        now = known.folded
         base = self._bases.load(known.key)
         if base is not None and as_of_ns < base.folded.last_event_ns:
             return self._before_base_ends(known, base, as_of_ns)

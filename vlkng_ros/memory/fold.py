@@ -25,7 +25,7 @@ from vlkng_ros.types import Detection, EntityKind, EntityState, Keyframe, Vec3
 KINDS = tuple(EntityKind)
 PLACE_FORMAT = f"{position.FORMAT} {visibility.FORMAT} reach 2"
 """Of ``Folded.to_bytes`` and ``Reach``."""
-CHECKPOINT_EVERY = 32
+CHECKPOINT_EVERY = 16
 """Observations of an entity between two stored states of it."""
 _REACH = struct.Struct("<6d")
 _LENGTH = struct.Struct("<H")

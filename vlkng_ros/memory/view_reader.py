@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vlkng_ros.errors import NotInMemoryError
 from vlkng_ros.memory.appearance import read_appearance
+from vlkng_ros.memory.columns import EntityColumns
 from vlkng_ros.memory.database import explained
 from vlkng_ros.memory.entities import COLUMNS, KnownEntity
 from vlkng_ros.memory.history import HistoryRows, summarise
@@ -18,6 +22,9 @@ from vlkng_ros.memory.reading import Reading
 from vlkng_ros.memory.rows import Appearance, Edge, History
 from vlkng_ros.moments import moment
 from vlkng_ros.types import Entity, Relation, Sighting, Vec3
+
+ONE_BY_ONE = 256
+"""Entities up to which it is looked up one by one whether they were seen in a time."""
 
 
 class ViewReader(Reading):
@@ -52,26 +59,42 @@ class ViewReader(Reading):
         with self._reading():
             return self._follower.columns(self._view(view)).count(as_of_ns)
 
-    def seen_between(self, view: str, since_ns: int, until_ns: int) -> list[str]:
-        """Ids of the entities that were seen in a window, at a cost that goes by how much was seen in it.
+    def types_seen(self, view: str, since_ns: int, until_ns: int) -> dict[str, int]:
+        """How many entities of each type were seen in a window.
 
-        Of what is kept in summary only it is known when it was first and last seen.
+        What was seen in it only between other times costs a look at all that was seen in it; nothing else does. Of what
+        is kept in summary only it is known when it was first and last seen.
         """
         with self._reading():
-            table = self._follower.keyframes.table
-            first, last = np.searchsorted(table.stamps_ns, (since_ns, until_ns + 1)).tolist()
-            ids = table.ids[first:last]
-            query = (
-                "SELECT e.type, e.number FROM (SELECT a.entity AS id FROM keyframe k JOIN assignment a ON a.view = ?1 "
-                "AND a.observation BETWEEN k.first_observation AND k.first_observation + k.observations - 1 "
-                "WHERE k.id BETWEEN ?4 AND ?5 AND k.stamp BETWEEN ?2 AND ?3 UNION "
-                "SELECT id FROM entity "
-                "WHERE view = ?1 AND (first_seen BETWEEN ?2 AND ?3 OR last_seen BETWEEN ?2 AND ?3)) s "
-                "JOIN entity e ON e.id = s.id ORDER BY e.id"
-            )
-            low, high = (int(ids.min()), int(ids.max())) if len(ids) else (1, 0)
-            rows = self._connection.execute(query, (self._view(view), since_ns, until_ns, low, high))
-            return [self._named(slug, number) for slug, number in rows]
+            keys = self._seen_between(view, since_ns, until_ns)
+            names = self._follower.columns(self._view(view)).names_of(keys)
+            return dict(Counter(self._catalogs.slug(slug) for slug, _ in names))
+
+    def _seen_between(
+        self, view: str, since_ns: int, until_ns: int, among: NDArray[np.int64] | None = None
+    ) -> NDArray[np.int64]:
+        """Keys, ascending, of the entities seen in a window; ``among`` some, ascending."""
+        sure, maybe = self._follower.columns(self._view(view)).seen_between(since_ns, until_ns, among)
+        if len(maybe) > ONE_BY_ONE:
+            maybe = maybe[np.isin(maybe, self._shown_between(view, since_ns, until_ns))]
+        else:
+            seen = [bool(self._history.sightings(key, since_ns, until_ns, 1)) for key in maybe.tolist()]
+            maybe = maybe[np.array(seen, dtype=np.bool_)]
+        return np.union1d(sure, maybe)
+
+    def _shown_between(self, view: str, since_ns: int, until_ns: int) -> NDArray[np.int64]:
+        """Keys of the entities that the keyframes of a window show."""
+        table = self._follower.keyframes.table
+        first, last = np.searchsorted(table.stamps_ns, (since_ns, until_ns + 1)).tolist()
+        ids = table.ids[first:last]
+        query = (
+            "SELECT DISTINCT a.entity FROM keyframe k JOIN assignment a ON a.view = ? "
+            "AND a.observation BETWEEN k.first_observation AND k.first_observation + k.observations - 1 "
+            "WHERE k.id BETWEEN ? AND ? AND k.stamp BETWEEN ? AND ?"
+        )
+        low, high = (int(ids.min()), int(ids.max())) if len(ids) else (1, 0)
+        rows = self._connection.execute(query, (self._view(view), low, high, since_ns, until_ns))
+        return np.fromiter((key for (key,) in rows), dtype=np.int64)
 
     def entities(self, view: str, as_of_ns: int | None = None) -> Iterator[Entity]:
         """Every entity of a view, in order of creation."""
@@ -148,15 +171,24 @@ class ViewReader(Reading):
             rows = self._connection.execute(query, (self._view(view), *observation_ids))
             return {row[0]: self._named(row[1], row[2]) for row in rows}
 
-    def labelled(self, view: str, text_id: int) -> list[str]:
-        """Ids of the entities that were ever given this label, in order of creation."""
+    def labelled(
+        self, view: str, text_ids: Sequence[int], since_ns: int | None = None, until_ns: int | None = None
+    ) -> list[str]:
+        """Ids of the entities that were ever given one of some labels, in order of creation.
+
+        With both ends of a window those that were seen in it, as of the last refresh.
+        """
         with self._reading():
+            number = self._view(view)
             query = (
-                "SELECT e.type, e.number FROM entity_label l JOIN entity e ON e.id = l.entity "
-                "WHERE l.view = ? AND l.label = ? ORDER BY l.entity"
+                "SELECT DISTINCT entity FROM entity_label WHERE view = ? AND label IN (SELECT value FROM json_each(?)) "
+                "ORDER BY entity"
             )
-            rows = self._connection.execute(query, (self._view(view), text_id))
-            return [self._named(row[0], row[1]) for row in rows]
+            rows = self._connection.execute(query, (number, json.dumps([int(text_id) for text_id in text_ids])))
+            keys = np.fromiter((key for (key,) in rows), dtype=np.int64)
+            if since_ns is not None and until_ns is not None:
+                keys = self._seen_between(view, since_ns, until_ns, keys)
+            return [self._named(slug, count) for slug, count in self._follower.columns(number).names_of(keys)]
 
     def sightings(
         self,
@@ -212,17 +244,28 @@ class ViewReader(Reading):
         as_of_ns: int | None = None,
         map_id: str | None = None,
         limit: int | None = None,
+        called: Callable[[str], bool] | None = None,
     ) -> list[Entity]:
-        """Entities within ``radius_m`` of a place, nearest first; ``map_id`` None is the newest session's map."""
+        """Entities within ``radius_m`` of a place, nearest first.
+
+        Args:
+            view: the identity view.
+            position_m: in the map's frame.
+            radius_m: metres from it.
+            as_of_ns: None for now.
+            map_id: None for the newest session's map.
+            limit: at most so many.
+            called: which types (what ids begin with) are asked for; None for all.
+        """
         with self._reading():
             columns, maps = self._follower.columns(self._view(view)), self._map_numbers(map_id)
             newest_ns = self._follower.keyframes.table.stamps_ns[-1:]
             if as_of_ns is None or (newest_ns <= as_of_ns).all():  # nothing came later
-                keys = columns.near(position_m, radius_m, maps)[:limit]
+                keys = self._called(columns, columns.near(position_m, radius_m, maps), called)[:limit]
                 loaded = [self._entity_rows.load(view, key) for key in keys]
                 return [known.entity() for known in loaded if known is not None]
             found = []
-            for key in columns.maybe_near(position_m, radius_m, as_of_ns, maps):
+            for key in self._called(columns, columns.maybe_near(position_m, radius_m, as_of_ns, maps), called):
                 now = self._entity_rows.load(view, key)
                 then = None if now is None else self._entity_rows.as_of(now, as_of_ns)
                 if then is not None and then.folded.map in maps:
@@ -230,6 +273,14 @@ class ViewReader(Reading):
                     if away <= radius_m:
                         found.append((away, key, then))
             return [then.entity() for _, _, then in sorted(found, key=lambda item: item[:2])[:limit]]
+
+    def _called(self, columns: EntityColumns, keys: list[int], called: Callable[[str], bool] | None) -> list[int]:
+        """Those of some entities that are of a type that is asked for."""
+        if called is None:
+            return keys
+        types = [slug for slug, _ in columns.names_of(np.array(keys, dtype=np.int64))]
+        wanted = {slug for slug in set(types) if called(self._catalogs.slug(slug))}
+        return [key for key, slug in zip(keys, types, strict=True) if slug in wanted]
 
     def _known(self, view: str, entity_id: str, as_of_ns: int | None) -> KnownEntity:
         key = self._entity_rows.key_of(self._view(view), entity_id)

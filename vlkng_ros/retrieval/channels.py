@@ -160,9 +160,10 @@ def _objects(asked: Asked, edge: Edge, entity_id: str, *, exact: bool = False) -
 
 def type_terms(entity_id: str) -> frozenset[str]:
     """Terms of an entity's type; ids are ``<type>_<num>``."""
-    return _terms_of_type(entity_id.rpartition("_")[0])
+    return terms_of_type(entity_id.rpartition("_")[0])
 
 
 @lru_cache(maxsize=4096)
-def _terms_of_type(name: str) -> frozenset[str]:
+def terms_of_type(name: str) -> frozenset[str]:
+    """Terms of a type's name."""
     return frozenset(terms(name.replace("_", " ")))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from captioned_drives import SECOND, Seen, open_writer, remember
 
 from vlkng_ros.answering import MemoryQuery
-from vlkng_ros.memory import MemoryReader, MemoryWriter
+from vlkng_ros.memory import MemoryReader, MemoryWriter, view_reader
 from vlkng_ros.types import (
     AnswerKind,
     AnswerStatus,
@@ -289,15 +290,23 @@ def test_a_sort_of_a_thing_is_one_of_it_and_what_only_has_its_name_is_not(tmp_pa
         assert ask(memory, "How many chairs did you see in the last 15 seconds?")[0] == 1
 
 
-def test_what_was_seen_between_two_times_is_what_has_a_sighting_between_them(tmp_path: Path) -> None:
+def test_what_was_seen_between_two_times_is_what_has_a_sighting_between_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     said = (("cat",), ("cat", "dog"), (), ("dog", "cup"), ("cat",), ("lamp",))
     frames = [Seen(10 * i, 8.0 * i, 0.0, labels=labels) for i, labels in enumerate(said)]
     with MemoryReader.open(remember(tmp_path / "memory.db", frames)) as reader:
         names = [entity.entity_id for entity in reader.entities("proximity")]
+        texts = [text.text_id for text in reader.texts()]
         for first, last in itertools.combinations_with_replacement(range(-1, 61, 10), 2):
             window = (first * SECOND, (last + 5) * SECOND)
             expected = [name for name in names if reader.sightings("proximity", name, *window)]
-            assert reader.seen_between("proximity", *window) == expected
+            assert reader.labelled("proximity", texts, *window) == expected
+            types = Counter(name.rpartition("_")[0] for name in expected)
+            assert reader.types_seen("proximity", *window) == types
+            with monkeypatch.context() as patch:
+                patch.setattr(view_reader, "ONE_BY_ONE", 0)
+                assert reader.labelled("proximity", texts, *window) == expected
         assert ask(MemoryQuery(reader, None), "How many things did you see in the last 25 seconds?")[0] == 4
 
 

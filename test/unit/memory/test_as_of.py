@@ -80,11 +80,20 @@ def test_the_past_of_an_entity_with_a_long_history_comes_from_checkpoints(open_w
     writer = open_writer()
     remember(writer, [frame(i, 0, "cup", "mug" if i % 3 else "chair") for i in range(200)])
     reader = open_reader()
-    for second in (0, 31, 32, 33, 64, 100, 198, 199):
+    for second in (0, 15, 16, 17, 64, 100, 198, 199):
         entity = reader.entity("proximity", "cup_1", second * SECOND)
         assert (entity.observation_count, entity.last_seen_ns) == (second + 1, second * SECOND)
     replayed = [row[0] for row in reader._connection.execute("SELECT count FROM entity_checkpoint WHERE entity = 1")]
-    assert replayed == [32, 64, 96, 128, 160, 192]
+    assert replayed == list(range(16, 200, 16))
+
+
+def test_what_is_near_can_be_asked_for_by_type_now_and_in_the_past(open_writer, open_reader):
+    remember(open_writer(), [frame(i, 0, "cup", "chair" if i > 2 else "lamp") for i in range(6)])
+    reader = open_reader()
+    for as_of_ns, expected in ((None, {"cup_1", "chair_1"}), (2 * SECOND, {"cup_1"})):
+        near = reader.near("proximity", (0.0, 0.0, 0.0), 5.0, as_of_ns, called=lambda type_: type_ != "lamp")
+        assert {entity.entity_id for entity in near} == expected
+        assert reader.near("proximity", (0.0, 0.0, 0.0), 5.0, as_of_ns, called=lambda type_: False) == []
 
 
 def test_attributes_are_the_latest_that_say_something(open_writer, open_reader):

@@ -19,9 +19,9 @@ def test_what_is_near_is_what_comparing_all_of_them_finds() -> None:
         moved = rng.choice(sorted(at), 20, replace=False).tolist() if at else []
         for key in (*moved, *new):
             at[key] = tuple(np.round(rng.uniform(-50, 50, 3), 1).tolist())
-        columns.update([(key, 1, 1, key, 1 + key % 2, 0, *at[key], reach) for key in (*moved, *new)], gone=moved[:1])
+        columns.update([(key, 1, 1, key, 1 + key % 2, 0, 0, *at[key], reach) for key in (*moved, *new)], gone=moved[:1])
         for key in moved[:1]:
-            columns.update([(key, 1, 1, key, 1 + key % 2, 0, *at[key], reach)])  # it comes back
+            columns.update([(key, 1, 1, key, 1 + key % 2, 0, 0, *at[key], reach)])  # it comes back
         place, radius_m = rng.uniform(-60, 60, 3).round(1), float(rng.choice([0.0, 5.0, 30.0, 200.0]))
         away = {key: float(np.linalg.norm(np.array(point) - place)) for key, point in at.items() if key % 2}
         expected = sorted((key for key, metres in away.items() if metres <= radius_m), key=lambda key: (away[key], key))
@@ -42,7 +42,7 @@ def test_what_may_have_been_near_is_what_comparing_all_reaches_finds() -> None:
                 reach = EVERYWHERE.low + EVERYWHERE.high if key % 200 else NOWHERE.low + NOWHERE.high
             known[key] = (1 + key % 3, int(rng.integers(0, 100)), reach)
         columns.update(
-            [(k, 1, 1, k, known[k][0], known[k][1], 0, 0, 0, np.array(known[k][2]).tobytes()) for k in (*grown, *new)],
+            [(k, 1, 1, k, *known[k][:2], 0, 0, 0, 0, np.array(known[k][2]).tobytes()) for k in (*grown, *new)],
             gone=grown[:3],
         )
         columns.update([], gone=grown[3:5])

@@ -169,13 +169,13 @@ def test_an_entity_that_keeps_observations_keeps_its_id_and_loses_its_label(open
     remember(writer, [frame(0, 0, "cup"), frame(1, 0, "mug"), frame(2, 0, "mug")])
     reader = open_reader()
     cup = next(t.text_id for t in reader.texts() if t.text == "cup")
-    assert reader.labelled("proximity", cup) == ["cup_1"]
+    assert reader.labelled("proximity", [cup]) == ["cup_1"]
     summary = writer.forget(label="cup")
     assert (summary.observations, dict(summary.entities)) == (1, {})
     assert reader.refresh().entities == {"proximity": ("cup_1",)}
     entity = reader.entity("proximity", "cup_1")
     assert (entity.labels, entity.label, entity.first_seen_ns) == ({"mug": 2}, "mug", SECOND)
-    assert reader.labelled("proximity", cup) == []
+    assert reader.labelled("proximity", [cup]) == []
 
 
 def test_label_time_and_area_are_combined(open_writer, open_reader):

@@ -74,7 +74,7 @@ class EmbodiedLGR(Preset):
         text_id = self.retriever.index.text_id_of(slot)
         reader, frames = self.retriever.reader, []
         as_of_ns = int(scene.stamps_ns[-1])
-        for entity_id in reader.labelled(self.in_view, text_id)[-ENTITIES_A_LABEL:] if self.in_view else []:
+        for entity_id in reader.labelled(self.in_view, [text_id])[-ENTITIES_A_LABEL:] if self.in_view else []:
             try:
                 last_ns = reader.entity(self.in_view, entity_id, as_of_ns).last_seen_ns
             except NotInMemoryError:
