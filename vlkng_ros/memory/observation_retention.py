@@ -6,8 +6,9 @@ newest keyframe, as with images. Keyframes stay, since the path and its places c
 observations that show each entity first and last, and last by each of its labels: a question still finds it by them,
 and a robot still goes there. Captions stay with keyframes that keep an observation.
 
-So a file still grows, by about 180 bytes a keyframe (stamp, poses, their indexes) and 15 for each entity that it
-showed: the path, and when each entity was seen, are not thinned.
+So a file still grows, by about 170 bytes a keyframe (stamp, pose, their indexes; 230 where the camera has a pose of its
+own) and 15 for each entity that it showed: the path, and when each entity was seen, are not thinned. ``as_of``, pose
+corrections and forgetting by time or area need both.
 """
 
 from __future__ import annotations
