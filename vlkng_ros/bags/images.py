@@ -21,7 +21,7 @@ _PLANAR = {"nv12": 1.5, "nv21": 1.5}
 """Rows of data a row of pixels: half-size chroma follows the luma."""
 _SAME_AS = {"8uc1": "mono8", "8uc3": "bgr8", "8uc4": "bgra8", "yuv422_uyvy": "uyvy", "bgr": "bgr8", "rgb": "rgb8"}
 """Encodings without a colour mean OpenCV's order, as cv_bridge takes them."""
-_DEPTH = re.compile(r"16uc1|32fc1|.*compresseddepth.*")
+_DEPTH = re.compile(r"(?:16uc1|32fc1)(?:;.*)?|.*compresseddepth.*")
 
 
 def rgb_of(message: Any) -> Image:

@@ -40,6 +40,7 @@ logger = logging.getLogger(__name__)
 _DAMAGE = ("malformed", "not a database", "corrupt", "constraint failed", "no such table", "no such column")
 """What SQLite says of damage; rows that contradict an index or a count can only come of it too."""
 _HEADER = b"SQLite format 3\x00"
+_ANOTHER = "what was acknowledged is safe; let this user write there, or name another file: memory.path, or --memory"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _NO_PLACE = (errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP)
@@ -67,7 +68,7 @@ def explained(path: Path) -> Iterator[None]:
             ) from error
         if error.errno in _READ_ONLY:
             raise StorageFullError(
-                f"{path}: cannot write to {path.parent} ({error.strerror}); what was acknowledged is safe"
+                f"{path}: cannot write to {path.parent} ({error.strerror}); {_ANOTHER}"
             ) from error
         if error.errno in _NO_PLACE:
             raise MemoryFileError(
@@ -103,7 +104,7 @@ def _explain(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> MemoryFil
     if "is full" in text or ("disk I/O" in text and _is_full(path)):
         return StorageFullError(f"{path}: the disk is full; what was acknowledged is safe, free some space and go on")
     if "readonly" in text or "unable to open" in text:
-        return StorageFullError(f"{path}: cannot write to {path.parent} ({text}); what was acknowledged is safe")
+        return StorageFullError(f"{path}: cannot write to {path.parent} ({text}); {_ANOTHER}")
     # Text that is no text any more: flipped bytes, in the schema or in a row.
     undecodable = isinstance(error, UnicodeDecodeError) or "Could not decode" in text
     if undecodable or any(word in text for word in _DAMAGE):

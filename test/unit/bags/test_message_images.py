@@ -131,6 +131,7 @@ def test_compressed_images_are_decoded(form: str) -> None:
         (compressed_image(b"", "jpeg"), "compressed image 'jpeg' of 0 bytes: damaged"),
         (compressed_image(b"\xff\xd8\xff\xe0 not a picture", "jpeg"), "damaged, or not JPEG or PNG"),
         (compressed_image(b"\x00" * 99, "16UC1; compressedDepth png"), "a depth image"),
+        (compressed_image(b"\x00" * 99, "16UC1; png compressed "), "a depth image"),
     ],
 )
 def test_what_is_no_picture_is_refused(message: Any, says: str) -> None:
