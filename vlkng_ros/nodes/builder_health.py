@@ -68,7 +68,8 @@ class BuilderHealth:
             text = f"little space is left on the disk of {self._folder}: {left_mb} MB; free some, or move memory.path"
             found.append(Problem("little_space", text))
         if self._rose("image", recorder.counts["image"], now_s):
-            found.append(Problem("image", f"{counted(recorder.counts['image'], 'image')} not usable: {recorder.last_error}"))
+            unusable = counted(recorder.counts["image"], "image")
+            found.append(Problem("image", f"{unusable} not usable: {recorder.last_error}"))
         if self._rose("jumps", recorder.counts["jumps"], now_s):
             found.append(Problem("time_jump", recorder.last_jump))
         if builder.held_up_by:
