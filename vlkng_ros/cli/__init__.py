@@ -84,7 +84,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(visible(f"vlkng: {error}"), file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print("vlkng: interrupted", file=sys.stderr)
+        # Where something is begun, what becomes of it.
+        print("; ".join(filter(None, ("vlkng: interrupted", getattr(args, "interrupted", "")))), file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         _abandon_stdout()

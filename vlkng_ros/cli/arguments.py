@@ -14,6 +14,9 @@ from vlkng_ros.config import AssociationConfig, MemoryConfig, Parameter, RobotCo
 NS_PER_S = 1_000_000_000
 STAMPS = range(2**63)
 """The times, in ns, that a memory can hold: from 1970 to 2262."""
+GOES_ON = "what is done is kept, and the same command goes on from there"
+"""What a verb that can be interrupted says then."""
+BEGINS_ANEW = "what was brought over so far is in the new memory: remove that, and begin anew"
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What ``add_subparsers`` returns; argparse has no public name for it."""
 

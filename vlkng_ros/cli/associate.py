@@ -38,7 +38,7 @@ def add_parser(subparsers: arguments.Parsers) -> None:
     parser.add_argument("--prompts", default="", metavar="DIR", help="stoa: folder with a prompt associate.txt")
     arguments.add_text_encoder(parser)
     add_parameters(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, interrupted=arguments.GOES_ON)
 
 
 def run(args: argparse.Namespace) -> int:

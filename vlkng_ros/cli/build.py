@@ -60,7 +60,7 @@ def add_parser(subparsers: arguments.Parsers) -> None:
     parser.add_argument("--backend", metavar="NAME", help="perception.backend")
     parser.add_argument("--model", metavar="MODEL", help="perception.model")
     add_parameters(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, interrupted=arguments.GOES_ON)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -103,7 +103,7 @@ def _add_benchmark(benchmarks: arguments.Parsers, name: str, text: str) -> None:
         )
     arguments.add_text_encoder(parser)
     add_parameters(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, interrupted=arguments.GOES_ON)
 
 
 def run(args: argparse.Namespace) -> int:

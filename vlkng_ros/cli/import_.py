@@ -28,7 +28,7 @@ def add_parser(subparsers: arguments.Parsers) -> None:
     captions.add_argument("--camera", default="camera", metavar="NAME", help="camera name (default: camera)")
     arguments.add_text_encoder(captions)
     add_parameters(captions)
-    captions.set_defaults(run=run)
+    captions.set_defaults(run=run, interrupted=arguments.GOES_ON)
     graph = kinds.add_parser(
         "graph",
         help="a memory that 'vlkng export --format json' wrote",
@@ -37,7 +37,7 @@ def add_parser(subparsers: arguments.Parsers) -> None:
     graph.add_argument("file", type=arguments.path, metavar="FILE.json")
     arguments.add_memory(graph)
     arguments.add_text_encoder(graph)
-    graph.set_defaults(run=run_graph)
+    graph.set_defaults(run=run_graph, interrupted=arguments.BEGINS_ANEW)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -47,7 +47,10 @@ def run(args: argparse.Namespace) -> int:
         "perception.model": args.model,
     }
     config = read_parameters(BuilderConfig, args, named, node="builder_node")
-    return _describe_memory(args, config) if args.memory is not None else _describe_images(args, config)
+    if args.memory is None:
+        return _describe_images(args, config)
+    args.interrupted = arguments.GOES_ON
+    return _describe_memory(args, config)
 
 
 def _describe_images(args: argparse.Namespace, config: BuilderConfig) -> int:

@@ -24,7 +24,7 @@ def add_parser(subparsers: arguments.Parsers) -> None:
     parser.add_argument("damaged", type=arguments.path, metavar="DAMAGED.db")
     arguments.add_memory(parser, required=True)
     arguments.add_text_encoder(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, interrupted=arguments.BEGINS_ANEW)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -123,6 +123,19 @@ def test_ctrl_c_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert capsys.readouterr().err == "vlkng: interrupted\n"
 
 
+def test_ctrl_c_says_what_becomes_of_what_was_begun(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    (tmp_path / "c.json").write_text('[{"time": 1.5, "position": [0, 0, 0], "caption": "A door."}]')
+    monkeypatch.setattr("vlkng_ros.bags.captions.import_captions", interrupt)
+    assert cli.main(["import", "captions", str(tmp_path / "c.json"), "--memory", str(tmp_path / "m.db")]) == 130
+    said = "vlkng: interrupted; what is done is kept, and the same command goes on from there\n"
+    assert capsys.readouterr().err.endswith(said)
+
+
 def test_a_reader_that_goes_away_is_no_traceback() -> None:
     code = (
         "import sys, argparse\nfrom vlkng_ros import cli\n"
