@@ -50,7 +50,8 @@ def _doubt(query: Query, draft: Draft, retriever: Retriever, scene: Scene) -> st
         return f"I do not count things of a kind in their order, and do not know which is the {query.target}"
     if query.kind is AnswerKind.BINARY and draft.value and " the same " in query.text.lower() and not query.together:
         return f"I saw {query.target}, and do not know whether it was the same"
-    denied = draft.value in (None, 0) and not (draft.reason or draft.also or draft.events or query.negated)
+    told = draft.reason or draft.events or (draft.also and draft.value is not None)
+    denied = draft.value in (None, 0) and not (told or query.negated)
     if query.unclear and (denied or query.kind is AnswerKind.COUNT):
         return f"I do not understand '{query.whole}'"
     if not denied or query.kind not in (AnswerKind.BINARY, AnswerKind.COUNT) or not query.target:

@@ -15,6 +15,7 @@ from vlkng_ros.answering.distances import BY_DISTANCE, distance, from_asker, nea
 from vlkng_ros.answering.doings import EVENT_CONFIDENCE, Doings
 from vlkng_ros.answering.doubts import doubted
 from vlkng_ros.answering.draft import Draft, shifted
+from vlkng_ros.answering.likeness import nearest_to_it
 from vlkng_ros.answering.most import longest_stay, place_of_most, seen_most, seen_so_often, whether_most
 from vlkng_ros.answering.open_answers import ANYTHING, is_anything, listed, of_anything, of_choices
 from vlkng_ros.answering.recurring import at_each
@@ -172,7 +173,9 @@ class Extractive:
         besides = f" other than {' or '.join(query.excluded)}" if query.excluded else ""
         unseen = Draft(query.kind, None, absence(sure, len(scene)), frames, thing=f"{query.target}{besides}")
         if sure < self._min_confidence or not frames:
-            return dataclasses.replace(unseen, value=0) if query.kind is AnswerKind.COUNT else unseen
+            if query.kind is AnswerKind.COUNT:
+                return dataclasses.replace(unseen, value=0)
+            return dataclasses.replace(unseen, also=nearest_to_it(query, self._retriever, found))
         if query.ordinal > 1 and query.motion is None and ORDINAL_TIME.search(query.text.lower()):
             runs = runs_of(found.total)
             if len(runs) < query.ordinal:
@@ -274,7 +277,8 @@ class Extractive:
             if query.ordinal > len(runs):
                 reason = f"I was at {query.target} {len(runs)} time{'s' if len(runs) > 1 else ''}"
                 return Draft(query.kind, None, 0.0, frames, reason=reason)
-            if boundary is Boundary.END and runs[-1][1] == len(scene) - 1 and query.ordinal in (0, -1, len(runs)):
+            still = runs[-1][1] == len(scene) - 1 and runs[-1][0] > 0  # evidence that never changes tells nothing
+            if boundary is Boundary.END and still and query.ordinal in (0, -1, len(runs)):
                 if len(runs) == 1 or query.ordinal == len(runs):
                     return Draft(query.kind, None, 0.0, frames, reason=f"I have not left {query.target} yet")
                 runs = runs[:-1]

@@ -32,7 +32,7 @@ def worded(
         since: what lies at ``as_of_ns``, where it is not the moment of asking.
     """
     if draft.value is None:
-        return unseen(draft)
+        return f"{unseen(draft)} {draft.also}".strip()
     text = _answered(draft, draft.value, ranked, as_of_ns, place, since)
     if draft.also and not text.endswith((".", "!", "?")):
         text += "."

@@ -44,6 +44,7 @@ SAME: tuple[tuple[str, ...], ...] = (
     ("bollard", "traffic post"),
     ("sidewalk", "pavement", "walkway", "footpath"),
     ("barrier", "barricade"),
+    ("chatting", "talking", "having a conversation", "engaged in conversation"),
     ("car", "automobile"),
     ("truck", "lorry"),
     ("lobby", "foyer", "entrance hall"),

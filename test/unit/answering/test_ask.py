@@ -87,7 +87,8 @@ def test_what_was_seen_is_a_yes_with_its_evidence(ask: Ask, question: str) -> No
 def test_what_was_never_seen_is_not_made_up(ask: Ask, thing: str) -> None:
     where = ask(f"Where is the {thing}?")
     assert (where.status, where.value, where.goal) == (AnswerStatus.NOT_FOUND, None, None)
-    assert where.text == f"I have not seen {thing}."
+    nearest = {"green fire hydrant": " What comes nearest: fire hydrant.", "blue sofa": " What comes nearest: sofa."}
+    assert where.text == f"I have not seen {thing}.{nearest.get(thing, '')}"
     assert where.message == where.text
     did = ask(f"Did you see a {thing}?")
     assert (did.status, did.value, did.goal) == (AnswerStatus.OK, False, None)

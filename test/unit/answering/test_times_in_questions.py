@@ -114,7 +114,7 @@ def test_when_how_long_and_how_often(memory: MemoryQuery, question: str, value: 
 def test_one_morning_is_not_every_morning_and_what_is_in_view_was_not_left(memory: MemoryQuery) -> None:
     early = memory.ask(Question("Do you see a cat every morning?", as_of_ns=ns(18, 12)))
     assert (early.value, early.text) == (None, "I remember only one morning, and saw cat then.")
-    there = memory.ask(Question("When did you leave the cat?", since_ns=ns(20, 12, 16), as_of_ns=ns(20, 12, 20, 20)))
+    there = memory.ask(Question("When did you leave the cat?", since_ns=ns(20, 12, 15), as_of_ns=ns(20, 12, 20, 20)))
     assert (there.value, there.text) == (None, "I have not left cat yet.")
     nothing = memory.ask(Question("Where were you 20 days ago?"))
     assert nothing.text == "Nothing was recorded in that time."

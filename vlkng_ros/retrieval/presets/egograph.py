@@ -18,7 +18,7 @@ import numpy as np
 
 from vlkng_ros.errors import NotInMemoryError
 from vlkng_ros.memory.words import terms
-from vlkng_ros.retrieval.presets.base import Mentions, Preset, found, keywords, similarity
+from vlkng_ros.retrieval.presets.base import Mentions, Preset, found, keywords, needed_for_yes, similarity
 from vlkng_ros.retrieval.presets.habits import Conclusion, conclusions
 from vlkng_ros.retrieval.presets.nodes import nodes_of
 from vlkng_ros.retrieval.query import Query
@@ -30,8 +30,8 @@ TOP_K = 40
 """k of nodes, of edges and of chunks (section 4.2)."""
 NEEDED, NEEDED_FOR_YES = 0.4, 0.5
 """Similarity below which nothing retrieved is about the question. The paper retrieves the top k whatever they are, and
-its model says when they do not answer. Model-free, of labels that were never seen 18 % are denied at 0.4 and 37 % at
-0.5, which costs answers: only a yes needs it."""
+its model says when they do not answer. Model-free, of labels that were never seen 18 % are denied at 0.4; a yes to
+more than a name needs 0.5, and to a name what is fitted for it."""
 NODE = 0.9
 """What a node or edge is worth at its times beside what was said of it at that very time."""
 TOLD = 4
@@ -70,7 +70,7 @@ class EgoGraph(Preset):
                     for keyframe_id in usual.keyframe_ids:
                         _raise(total, self._place(scene, keyframe_id), 1.0)
         support = float(total.max(initial=0.0))
-        needed = NEEDED_FOR_YES if query.kind is AnswerKind.BINARY else NEEDED
+        needed = needed_for_yes(query, NEEDED_FOR_YES) if query.kind is AnswerKind.BINARY else NEEDED
         return found(query, scene, total, kept, support, needed, asker_m)
 
     def context(self, query: Query, scene: Scene) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from vlkng_ros.errors import NotInMemoryError
-from vlkng_ros.retrieval.presets.base import Mentions, Preset, found, keywords, similarity
+from vlkng_ros.retrieval.presets.base import Mentions, Preset, found, keywords, needed_for_yes, similarity
 from vlkng_ros.retrieval.query import Query
 from vlkng_ros.retrieval.retriever import Found, Scene
 from vlkng_ros.types import AnswerKind, FloatArray, Vec3
@@ -22,8 +22,8 @@ SIMILAR = 0.75
 """delta_E of the published code: labels above it name the same thing."""
 NEEDED, NEEDED_FOR_YES = SIMILAR / 2, 0.45
 """Similarity of a caption that is about the question. The paper has no rule for what was never seen: its agent reads
-the captions. Model-free, of labels that were never seen 23 % are denied at the one and 42 % at the other, which costs
-answers: only a yes needs it."""
+the captions. Model-free, of labels that were never seen 23 % are denied at the first; a yes to more than a name needs
+the second, and to a name what is fitted for it."""
 NEIGHBOUR_M = 5.0
 """delta_P of the published code: nodes this near are linked."""
 NEIGHBOUR_SHARE = 0.5
@@ -47,7 +47,7 @@ class EmbodiedLGR(Preset):
             captions = Mentions(self.retriever, scene, captions=True)
             total = captions.best_of(scores, len(scene))
             support = float(total.max(initial=0.0))
-            needed = NEEDED_FOR_YES if query.kind is AnswerKind.BINARY else NEEDED
+            needed = needed_for_yes(query, NEEDED_FOR_YES) if query.kind is AnswerKind.BINARY else NEEDED
             return found(query, scene, total, np.maximum(scores, 0), support, needed, asker_m)
         total = np.zeros(len(scene))
         for frame, score in self._nodes(scene, scores, labels):
