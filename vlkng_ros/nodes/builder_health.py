@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vlkng_ros.building.health import Level, Problem
-from vlkng_ros.moments import counted
 
 if TYPE_CHECKING:
     from vlkng_ros.building.inbox import Inbox
@@ -68,15 +67,14 @@ class BuilderHealth:
             text = f"little space is left on the disk of {self._folder}: {left_mb} MB; free some, or move memory.path"
             found.append(Problem("little_space", text))
         if self._rose("image", recorder.counts["image"], now_s):
-            unusable = counted(recorder.counts["image"], "image")
-            found.append(Problem("image", f"{unusable} not usable: {recorder.last_error}"))
+            found.append(Problem("image", f"{recorder.counts['image']} images not usable: {recorder.last_error}"))
         if self._rose("jumps", recorder.counts["jumps"], now_s):
             found.append(Problem("time_jump", recorder.last_jump))
         if builder.held_up_by:
             text = f"keyframes wait for their description, which is tried again: {builder.held_up_by}"
             found.append(Problem("perception", text))
         if self._rose("failed", builder.counts["failed"], now_s):
-            text = f"{counted(builder.counts['failed'], 'keyframe')} could not be described: {builder.last_error}"
+            text = f"{builder.counts['failed']} keyframes could not be described: {builder.last_error}"
             found.append(Problem("failed", text))
         if self._worker is not None and not self._worker.ready:
             text = f"the model is not running: {self._worker.last_error or 'it is starting'}"
@@ -110,7 +108,7 @@ class BuilderHealth:
         wrong = sum(count for reason, count in refused.items() if reason not in ("duplicate", "out_of_order"))
         if self._rose("refused", wrong, now_s):
             age_s = now_s - self._changed_s["refused"]
-            text = f"{counted(wrong, 'pose')} not used, the last {age_s:.0f} s ago: {selector.buffer.last_problem}"
+            text = f"{wrong} poses not used, the last {age_s:.0f} s ago: {selector.buffer.last_problem}"
             found.append(Problem("bad_pose", text))
         lost = selector.counts["no_pose"] + selector.counts["dropped_waiting"]
         missing = bool(selector.waiting_for) and (selector.waited_s() > SILENT_S / 2 or self._rose("lost", lost, now_s))

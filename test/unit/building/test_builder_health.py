@@ -83,7 +83,7 @@ def test_poses_that_are_all_refused_are_the_reason_that_is_given(monkeypatch, tm
     run.recorder.handle(Event("pose", 10_000_000_000, Pose.planar("odom", 0, 0)))
     why = "/pose: pose in frame 'odom', not in 'map'; remap the pose topic or set robot.map_frame"
     why = why.replace("/pose", run.recorder.selector.buffer.pose_topic, 1)
-    assert texts(health) == [(Level.WARN, f"1 pose not used, the last 0 s ago: {why}")]
+    assert texts(health) == [(Level.WARN, f"1 poses not used, the last 0 s ago: {why}")]
     for second in range(1, 12):
         clock.now_s += 1.0
         run.frame(10 + second)
