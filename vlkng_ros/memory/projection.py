@@ -56,8 +56,6 @@ class Prediction(NamedTuple):
     residual_size: float
     """Difference of log heights; only how far the box is too tall where the image's border cuts it."""
     variance_size: float
-    depth_m: float | None
-    """Expected depth along the camera's axis; None at or beyond infinity."""
 
     @property
     def distance2(self) -> float:
@@ -88,8 +86,6 @@ class Expectation(NamedTuple):
     """What the camera's own place adds to either variance."""
     log_height: float
     variance_size: float
-    depth_m: float | None
-    """Along the camera's axis; None at or beyond infinity."""
 
     def against(self, bearing: Bearing) -> Prediction:
         """A box compared with it."""
@@ -102,7 +98,6 @@ class Expectation(NamedTuple):
             self.variance_y + bearing.variance_y + self.place_variance,
             max(residual_size, 0.0) if bearing.cut_y != 0 else residual_size,
             self.variance_size + bearing.variance_log_height,
-            self.depth_m,
         )
 
 
@@ -152,7 +147,6 @@ def expectation(track: Track, view: Projection) -> Expectation:
         dot(rows_y, py),
         place_variance(mean[2], depth),
         *expected_size(track, view),
-        depth / mean[2] if mean[2] > 1e-3 else None,
     )
 
 

@@ -42,6 +42,8 @@ ASPECT_VARIANCE, MIN_ASPECT_VARIANCE = 0.1, 0.03
 """The same of one thing seen from several sides: after its first whole box, and at least."""
 NARROW = 0.95
 """A box narrower than this fraction of what the thing's shape promises may show only a part of it."""
+SIZE_KNOWN_VARIANCE = 0.25
+"""Of the apparent log height, up to which it is known."""
 DIVERGING = 0.01
 """Inverse depth in 1/m by which rays may miss each other beyond infinity."""
 MAX_ITERATIONS = 4
@@ -192,7 +194,7 @@ def takes_height(track: Track) -> bool:
 
 
 def _size_known(track: Track) -> bool:
-    return track.covariance[9] <= 0.25
+    return track.covariance[9] <= SIZE_KNOWN_VARIANCE
 
 
 def relative_depth_deviation(track: Track) -> float:

@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from vlkng_ros.memory import track as tracking
-from vlkng_ros.memory.association.likelihood import IMPOSSIBLE, Sight, box_density
-from vlkng_ros.memory.association.outlook import Outlook, row_of
+from vlkng_ros.memory.association.likelihood import box_density
+from vlkng_ros.memory.association.outlook import Outlook, as_tall_as, row_of, table_of
 from vlkng_ros.memory.bearing import Bearing, CameraView, bearing_of, camera_view
-from vlkng_ros.memory.projection import Track
+from vlkng_ros.memory.projection import Track, expectation, project
 from vlkng_ros.types import OPTICAL_IN_BODY, Detection, Intrinsics, Keyframe, PerceptionState, Pose, Vec3
 
 INTRINSICS = Intrinsics(525.0, 525.0, 320.0, 240.0, 640, 480)
@@ -38,10 +38,10 @@ def box_of(camera: CameraView, at: Vec3, size_m: float, aspect: float) -> Bearin
     return bearing_of(camera, Detection("thing", tuple(map(float, sides))))
 
 
-def test_no_box_is_likelier_than_was_thought_possible_from_afar() -> None:
-    rng = np.random.default_rng(7)
-    tracks: list[Track] = []
-    while len(tracks) < 120:
+def seen_from_several_places(rng: np.random.Generator, count: int) -> list[tuple[Track, float]]:
+    """Tracks of one to six boxes, and how tall the things are."""
+    found = []
+    while len(found) < count:
         at = (float(rng.uniform(1, 7)), float(rng.uniform(-3, 3)), float(rng.uniform(0.2, 1.6)))
         size, aspect, track = float(rng.choice(SIZES)), float(rng.uniform(0.5, 2.0)), None
         for _ in range(int(rng.integers(1, 7))):
@@ -49,15 +49,34 @@ def test_no_box_is_likelier_than_was_thought_possible_from_afar() -> None:
             if box is not None:
                 track = tracking.start(box) if track is None else tracking.updated(track, box) or track
         if track is not None:
-            tracks += [track, tracking.with_height(track, (math.log(size), 0.06))]
-    rows = b"".join(map(row_of, tracks))
-    record = None
+            found.append((track, size))
+    return found
+
+
+def test_many_things_at_once_are_as_tall_as_each_by_itself() -> None:
+    seen = [item for item in seen_from_several_places(np.random.default_rng(3), 100) if tracking.takes_height(item[0])]
+    assert len(seen) > 20
+    supposed = as_tall_as(
+        table_of([row_of(track) for track, _ in seen]), np.array([(math.log(s), 0.06) for _, s in seen])
+    )
+    single = table_of([row_of(tracking.with_height(track, (math.log(size), 0.06))) for track, size in seen])
+    np.testing.assert_allclose(supposed, single, rtol=1e-9, atol=1e-12)
+
+
+def test_no_box_is_likelier_than_was_thought_possible_from_afar() -> None:
+    rng = np.random.default_rng(7)
+    tracks = [track for track, _ in seen_from_several_places(rng, 150)]
+    table = table_of([row_of(track) for track in tracks])
     likely = cut = 0
     for _ in range(25):
         camera = looking(rng.uniform(-1, 4), rng.uniform(-1.5, 1.5), rng.uniform(-math.pi, math.pi))
-        outlook = Outlook(rows, camera)
-        sights = [Sight(record, track, camera, 0.0) for track in tracks]
-        assert [i for i, sight in enumerate(sights) if sight.expected is not None] == outlook.front.tolist()
+        outlook = Outlook(table, camera)
+        views = [project(track, camera, track.mean) for track in tracks]
+        assert [i for i, view in enumerate(views) if view is not None] == outlook.front.tolist()
+        expected = {i: expectation(tracks[i], view) for i, view in enumerate(views) if view is not None}
+        for j, i in enumerate(outlook.front.tolist()):
+            if max(map(abs, expected[i][:2])) < 2.0:
+                np.testing.assert_allclose(outlook.expectation(j), expected[i], rtol=1e-8, atol=1e-12)
         places = [
             (float(rng.uniform(1, 7)), float(rng.uniform(-3, 3)), float(rng.uniform(0.2, 1.6))) for _ in range(40)
         ]
@@ -66,10 +85,9 @@ def test_no_box_is_likelier_than_was_thought_possible_from_afar() -> None:
         if not boxes:
             continue
         for box, bounds in zip(boxes, outlook.highest(boxes), strict=True):
-            for number, bound in zip(outlook.front, bounds, strict=True):
-                density = box_density(sights[number], box)
+            for number, bound in zip(outlook.front.tolist(), bounds, strict=True):
+                density = box_density(tracks[number], expected[number], box)
                 assert density <= bound
                 likely += density > 0
                 cut += density > 0 and box.cut_off
-    assert box_density(Sight(record, tracks[0], looking(20.0, 0.0, 0.0), 0.0), boxes[0]) == IMPOSSIBLE
     assert (likely > 500, cut > 100) == (True, True)

@@ -27,7 +27,7 @@ from vlkng_ros.memory.association.likelihood import (
     tracks_of,
     typical_height,
 )
-from vlkng_ros.memory.association.outlook import Outlook, row_of
+from vlkng_ros.memory.association.outlook import Outlook, as_tall_as, row_of, table_of
 from vlkng_ros.memory.bearing import Bearing, CameraView
 from vlkng_ros.memory.projection import Track
 from vlkng_ros.memory.track import takes_height, with_height
@@ -36,6 +36,8 @@ from vlkng_ros.types import Detection, Float64Array, Keyframe
 LIKE_LABEL = 0.5
 """Labels less similar than this are never the same thing; up to ``cosine``, geometry must make up for it."""
 UNLIKE_COST = 8.0
+ANY = -1
+"""For boxes of any label."""
 FAMILIAR = 0.3
 """What a tenfold number of sightings counts in favour of an entity, in units of log 10."""
 
@@ -43,18 +45,18 @@ FAMILIAR = 0.3
 class Outline:
     """What of an entity, as long as it stays as it is, does not depend on who looks at it."""
 
-    __slots__ = ("familiar", "label", "log_height", "open", "record", "rows", "settled")
+    __slots__ = ("familiar", "label", "log_height", "open", "open_rows", "record", "rows", "settled")
 
     def __init__(self, record: EntityRecord) -> None:
         self.record = record
         self.label = record.label
         tracks = tracks_of(record.place)
-        self.open = [item for item in tracks if takes_height(item[0])]
-        """Tracks of which knowing how tall such things are would tell more, each with the doubt against it."""
         self.settled = [item for item in tracks if not takes_height(item[0])]
-        """The others."""
-        self.rows = b"".join([row_of(track) for track, _ in self.settled])
-        """The others as ``Outlook`` takes them."""
+        """Tracks, each with the doubt against it."""
+        self.open = [item for item in tracks if takes_height(item[0])]
+        """Those of which knowing how tall such things are would tell more."""
+        self.rows, self.open_rows = (b"".join([row_of(track) for track, _ in of]) for of in (self.settled, self.open))
+        """The tracks as ``Outlook`` takes them."""
         self.log_height = log_height(record.place)
         self.familiar = FAMILIAR * math.log(min(record.observation_count, 20))
         """In favour of what was seen often."""
@@ -63,11 +65,9 @@ class Outline:
 class Called:
     """What is about that a label may name."""
 
-    def __init__(self, number: int, costs: Float64Array, alike: Sequence[Outline]) -> None:
+    def __init__(self, number: int, alike: Sequence[Outline]) -> None:
         self.number = number
-        """Among what the boxes of the keyframe are called, from 1 on."""
-        self.costs = costs
-        """By entity the cost of being called otherwise; infinite where the labels are too unlike."""
+        """Among what the boxes of the keyframe are called."""
         self.alike = alike
         """Those that are called alike."""
         self.novelty = math.log(new_density(len(alike)))
@@ -99,7 +99,9 @@ class Candidates:
         self._view = view
         self._cosine = cosine
         self._distance_m = distance_m
-        self._called = self._look_up(dict.fromkeys(detection.label for detection, _ in seen))
+        self._called: dict[str, Called] = {}
+        self._costs = self._look_up(dict.fromkeys(detection.label for detection, _ in seen))
+        """By label of a box and by entity, what it costs to be called otherwise; infinite where that is too unlike."""
 
     def alike(self, label: str) -> Iterable[EntityRecord]:
         """Those that are called like one of the boxes."""
@@ -117,79 +119,81 @@ class Candidates:
             if score > IMPOSSIBLE and detection.kind is outline.record.kind:
                 called = self._called[detection.label]
                 score -= called.novelty
-                score -= float(called.costs[place])
+                score -= float(self._costs[called.number, place])
                 score += outline.familiar
                 scores[i, place] = score + appearance(detection.embedding, outline.record.appearance)
-        for place, outline in enumerate(self._outlines):
-            if not outline.settled and not outline.open:
-                scores[:, place] = [self._nearby(outline.record, detection) for detection, _ in self._seen]
+        for place in [i for i, outline in enumerate(self._outlines) if not (outline.rows or outline.open_rows)]:
+            scores[:, place] = [self._nearby(self._outlines[place].record, detection) for detection, _ in self._seen]
         return scores
 
     def _sights(self) -> dict[tuple[int, int], list[Sight]]:
         """By box and entity the tracks that a box may show rather than something new."""
-        tracks = [(place, *item) for place, outline in enumerate(self._outlines) for item in outline.settled]
-        rows = [outline.rows for outline in self._outlines]
-        by_label = [0] * len(tracks)
-        open_ = [(place, *item) for place, outline in enumerate(self._outlines) for item in outline.open]
-        for like in self._called.values():
-            # Each label has its own idea of how tall such things are.
-            supposed = _supposed(open_, like)
-            tracks += supposed
-            rows += [row_of(track) for _, track, _ in supposed]
-            by_label += [like.number] * len(supposed)
-        outlook = Outlook(b"".join(rows), self._camera)
-        front = [tracks[number] for number in outlook.front.tolist()]
+        shown, table = self._shown()
+        outlook = Outlook(table, self._camera)
+        front = [shown[number] for number in outlook.front.tolist()]
         if not front:
             return {}
-        # Below this no score is positive.
         called = [self._called[detection.label] for detection, _ in self._seen]
+        named = np.array([like.number for like in called])
         most = [[like.novelty - _most(detection)] for like, (detection, _) in zip(called, self._seen, strict=True)]
-        needed = np.stack([like.costs for like in called]) + most - [outline.familiar for outline in self._outlines]
+        # Below this no score is positive.
+        needed = self._costs[named] + most - [outline.familiar for outline in self._outlines]
         needed = np.maximum(needed, UNLIKELY)[:, [place for place, *_ in front]]
-        of = np.array(by_label)[outlook.front]
+        labels = np.array([label for *_, label in front])
         enough = outlook.highest([bearing for _, bearing in self._seen]) >= needed
-        enough &= (of == 0) | (of == [[like.number] for like in called])
+        enough &= (labels == ANY) | (labels == named[:, None])
         sights: dict[int, Sight] = {}
         found: dict[tuple[int, int], list[Sight]] = {}
         for i, j in zip(*(axis.tolist() for axis in np.nonzero(enough)), strict=True):
-            place, track, doubt = front[j]
+            place, track, doubt, label = front[j]
             sight = sights.get(j)
             if sight is None:
-                sight = sights[j] = Sight(self._outlines[place].record, track, self._camera, doubt)
+                typical = None if label == ANY else called[i].typical
+                track = track if typical is None else with_height(track, typical)
+                record = self._outlines[place].record
+                sight = sights[j] = Sight(record, track, self._camera, outlook.expectation(j), doubt)
             found.setdefault((i, place), []).append(sight)
         return found
 
-    def _look_up(self, labels: Iterable[str]) -> dict[str, Called]:
+    def _shown(self) -> tuple[list[tuple[int, Track, float, int]], Float64Array]:
+        """Tracks, each with its entity, the doubt against it and the label of a box that it is for, and their table."""
+        outlines = self._outlines
+        shown = [(place, *item, ANY) for place, outline in enumerate(outlines) for item in outline.settled]
+        table = table_of([outline.rows for outline in outlines])
+        open_ = [(place, *item) for place, outline in enumerate(outlines) for item in outline.open]
+        if not open_:
+            return shown, table
+        # Things of unknown height are taken to be as tall as those that a label names: for each label another one.
+        labels, rows = np.nonzero(np.isfinite(self._costs[:, [place for place, *_ in open_]]))
+        supposed = table_of([outline.open_rows for outline in outlines])[rows]
+        heights = np.array([called.typical or (math.nan, math.nan) for called in self._called.values()])[labels]
+        known = np.isfinite(heights[:, 0])
+        supposed[known] = as_tall_as(supposed[known], heights[known])
+        shown += [(*open_[row], label) for label, row in zip(labels.tolist(), rows.tolist(), strict=True)]
+        return shown, np.concatenate((table, supposed))
+
+    def _look_up(self, labels: Iterable[str]) -> Float64Array:
         known: dict[str, list[Outline]] = {}
         for outline in self._outlines:
             known.setdefault(outline.label, []).append(outline)
         numbers = {name: number for number, name in enumerate(known)}
         label_of = np.array([numbers[outline.label] for outline in self._outlines], dtype=np.intp)
         likeness = [self._view.similarities(label) for label in labels]
-        similar = np.array([[like[name] for name in known] for like in likeness])
-        unlike = UNLIKE_COST * (self._cosine - similar) / max(self._cosine - LIKE_LABEL, 0.01)
-        costs = np.where(similar > LIKE_LABEL, np.where(similar >= self._cosine, 0.0, unlike), math.inf)[:, label_of]
+        similar = np.array([[*map(like.__getitem__, known)] for like in likeness])
         alike: list[list[Outline]] = [[] for _ in likeness]
         groups = list(known.values())
         for i, j in zip(*(axis.tolist() for axis in np.nonzero(similar > max(self._cosine, LIKE_LABEL))), strict=True):
             alike[i] += groups[j]
-        return {label: Called(i + 1, costs[i], alike[i]) for i, label in enumerate(labels)}
+        self._called = {label: Called(i, alike[i]) for i, label in enumerate(labels)}
+        unlike = UNLIKE_COST * (self._cosine - similar) / max(self._cosine - LIKE_LABEL, 0.01)
+        costs: Float64Array = np.where(similar >= self._cosine, 0.0, unlike)
+        return np.where(similar > LIKE_LABEL, costs, math.inf)[:, label_of]
 
     def _nearby(self, record: EntityRecord, detection: Detection) -> float:
         similarity = self._view.similarities(detection.label)[record.label]
         distance = math.dist(self._keyframe.base_pose.position_m, record.seen_from_m)
         alike = similarity > max(self._cosine, LIKE_LABEL) and detection.kind is record.kind
         return similarity + 1.0 - distance / self._distance_m if alike and distance <= self._distance_m else IMPOSSIBLE
-
-
-def _supposed(tracks: Iterable[tuple[int, Track, float]], like: Called) -> list[tuple[int, Track, float]]:
-    """Tracks of unknown height, of what a label may name, as if they were as tall as is usual of it."""
-    typical = like.typical
-    return [
-        (place, track if typical is None else with_height(track, typical), doubt)
-        for place, track, doubt in tracks
-        if like.costs[place] < math.inf
-    ]
 
 
 def _most(detection: Detection) -> float:

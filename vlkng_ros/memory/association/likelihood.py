@@ -17,7 +17,7 @@ from vlkng_ros.memory.bearing import (
     CameraView,
 )
 from vlkng_ros.memory.position import PositionState, is_place
-from vlkng_ros.memory.projection import Track, expectation, project
+from vlkng_ros.memory.projection import Expectation, Track
 from vlkng_ros.types import FloatArray
 
 IMPOSSIBLE = -1e6
@@ -53,13 +53,13 @@ class Sight:
 
     __slots__ = ("_camera", "_out_of_sight", "_record", "doubt", "expected", "track")
 
-    def __init__(self, record: EntityRecord, track: Track, camera: CameraView, doubt: float) -> None:
+    def __init__(
+        self, record: EntityRecord, track: Track, camera: CameraView, expected: Expectation, doubt: float
+    ) -> None:
         self.track = track
+        self.expected = expected
         self.doubt = doubt
         """Against its being the right track, as a negative log probability."""
-        view = project(track, camera, track.mean)
-        self.expected = None if view is None else expectation(track, view)
-        """None behind the camera."""
         self._out_of_sight: float | None = None
         self._record = record
         self._camera = camera
@@ -90,25 +90,23 @@ def geometry(sights: Iterable[Sight], bearing: Bearing) -> float:
     """
     best = IMPOSSIBLE
     for sight in sights:
-        value = box_density(sight, bearing)
+        value = box_density(sight.track, sight.expected, bearing)
         if value > UNLIKELY:
             value -= sight.out_of_sight + sight.doubt
             best = max(best, value + PLACED if is_place(sight.track) else value)
     return best
 
 
-def box_density(sight: Sight, bearing: Bearing) -> float:
-    """Log density of a box given a track, relative to the density of log heights of any new thing.
+def box_density(track: Track, expected: Expectation, bearing: Bearing) -> float:
+    """Log density of a box given a track in front of it, relative to the density of log heights of any new thing.
 
     Some boxes are taken to be of a partly hidden thing, whose middle is not the thing's.
     """
-    if sight.expected is None:
-        return IMPOSSIBLE
-    seen = tracking.completed(sight.track, bearing)
-    prediction = sight.expected.against(seen)
+    seen = tracking.completed(track, bearing)
+    prediction = expected.against(seen)
     hidden = bearing.width * PARTLY_HIDDEN
     # Where the thing's shape is known, a hidden part shows in the box's width, and the track has allowed for it.
-    shown, partly = LOG_RATES_KNOWN if sight.track.whole_boxes else LOG_RATES
+    shown, partly = LOG_RATES_KNOWN if track.whole_boxes else LOG_RATES
     value = max(prediction.log_density(0.0) + shown, prediction.log_density(hidden * hidden) + partly)
     value -= 0.5 * prediction.residual_size**2 / prediction.variance_size
     if not seen.cut_y:

@@ -10,17 +10,18 @@ import numpy as np
 
 from vlkng_ros.memory.association.likelihood import HIGHEST, PARTLY_HIDDEN
 from vlkng_ros.memory.bearing import POSITION_DEVIATION_M, Bearing, CameraView
-from vlkng_ros.memory.projection import MIN_DEPTH_M, MIN_SCALED_DEPTH, Track
-from vlkng_ros.memory.track import NARROW
+from vlkng_ros.memory.projection import MIN_DEPTH_M, MIN_SCALED_DEPTH, Expectation, Track
+from vlkng_ros.memory.track import NARROW, SIZE_KNOWN_VARIANCE
 from vlkng_ros.types import Float64Array
 
 _ROW = struct.Struct("<34d")
+_AXES, _STATE, _SPREAD, _HEIGHT, _NARROWEST = slice(0, 12), slice(12, 16), slice(16, 32), 32, 33
 ROUNDING = 1e-6
 """What a bound may be off by, as it is computed in another order than the density that it is a bound of."""
 
 
 def row_of(track: Track) -> bytes:
-    """What ``Outlook`` takes of a track: what its state is measured along, its state and covariance, and its shape."""
+    """A track as ``table_of`` takes it: the axes of its state, the state and its covariance, and its shape."""
     (x, y, w, height), (xx, xy, xw, xh, yy, yw, yh, ww, wh, hh) = track.mean, track.covariance
     return _ROW.pack(
         *track.anchor_m, *track.right, *track.down, *track.forward,
@@ -33,35 +34,65 @@ def row_of(track: Track) -> bytes:
     )  # fmt: skip
 
 
-class Outlook:
-    """Tracks as a camera would see them: ``front`` are those that are not behind it, as numbers among ``rows``."""
+def table_of(rows: Sequence[bytes]) -> Float64Array:
+    """Tracks as ``Outlook`` takes them, one a row."""
+    return np.frombuffer(b"".join(rows), dtype=np.float64).reshape(-1, _ROW.size // 8)
 
-    def __init__(self, rows: bytes, camera: CameraView) -> None:
-        table = np.frombuffer(rows, dtype=np.float64).reshape(-1, _ROW.size // 8)
-        axes = np.array((camera.right, camera.down, camera.forward)).T
+
+def as_tall_as(table: Float64Array, log_heights: Float64Array) -> Float64Array:
+    """``track.with_height`` of many, each with a mean and a variance, shape ``(n, 2)``."""
+    table = table.copy()
+    w, height, spread = table[:, _STATE.start], table[:, _HEIGHT], table[:, _SPREAD].reshape(-1, 4, 4)
+    mean, variance = log_heights.T
+    sized = spread[:, 3, 3] <= SIZE_KNOWN_VARIANCE
+    inverse_depth, depth_known = np.exp(height - mean), np.where(sized, 1.0, w)
+    row = np.zeros((len(table), 4))
+    row[:, 0], row[:, 3] = np.where(sized, 1.0, -1.0 / depth_known), ~sized
+    residual = np.where(sized, inverse_depth - w, mean - height + np.log(depth_known))
+    noise = np.where(sized, inverse_depth * inverse_depth * (variance + spread[:, 3, 3]), variance)
+    gain = (spread @ row[:, :, None])[:, :, 0]
+    total = ((row * gain).sum(axis=1) + noise)[:, None]
+    step = gain * (residual[:, None] / total)
+    table[:, 12:15] += step[:, :3]
+    table[:, _HEIGHT] += step[:, 3]
+    table[:, _SPREAD] -= (gain[:, :, None] * (gain / total)[:, None]).reshape(-1, 16)
+    return table
+
+
+class Outlook:
+    """Tracks as a camera would see them: ``front`` are those that are not behind it, as numbers of rows."""
+
+    def __init__(self, table: Float64Array, camera: CameraView) -> None:
         # The same arithmetic as ``projection.project`` and ``expectation``.
-        along = table[:, :12].reshape(-1, 4, 3) @ axes
+        axes = np.array((camera.right, camera.down, camera.forward)).T
+        along = table[:, _AXES].reshape(-1, 4, 3) @ axes
         along[:, 0] -= camera.centre_m @ axes
-        state = table[:, 12:16]
-        ray = np.einsum("ni,nij->nj", state, along)
-        ahead, near = ray[:, 2], state[:, 0] * MIN_DEPTH_M
-        self.front = np.flatnonzero(ahead >= np.maximum(near, MIN_SCALED_DEPTH) - ROUNDING)
-        table, along, ray = table[self.front], along[self.front], ray[self.front] / ahead[self.front, None]
-        ahead = ahead[self.front, None]
-        self._direction = ray[:, :2]
-        # By x, y and log height in the image: the Jacobian in the track's state.
+        ray = (table[:, None, _STATE] @ along)[:, 0]
+        nearest = np.maximum(table[:, _STATE.start] * MIN_DEPTH_M, MIN_SCALED_DEPTH)
+        self.front = np.flatnonzero(ray[:, 2] >= nearest - ROUNDING)
+        table, along, ray = table[self.front], along[self.front, :3], ray[self.front]
+        ahead = ray[:, 2:]
+        self._direction = ray[:, :2] / ahead
+        # How x, y and the log height in the image change with the track's state.
         turns = np.zeros((len(table), 3, 4))
-        depth = along[:, :3, 2] / ahead
-        turns[:, :2, :3] = (along[:, :3, :2] / ahead[:, None]).swapaxes(1, 2) - self._direction[:, :, None] * depth[
-            :, None
-        ]
-        turns[:, 2, :3] = -depth
+        turns[:, :2, :3] = along[:, :, :2].swapaxes(1, 2) - self._direction[:, :, None] * along[:, None, :, 2]
+        turns[:, 2, :3] = -along[:, :, 2]
+        turns /= ahead[:, :, None]
         turns[:, 2, 3] = 1.0
-        spread = table[:, 16:32].reshape(-1, 4, 4)
-        self._variance = np.einsum("nij,njk,nik->ni", turns, spread, turns)
-        self._variance[:, :2] += (POSITION_DEVIATION_M * np.maximum(table[:, 12:13], 0.0) / ahead) ** 2
-        self._log_height = table[:, 32] - np.log(ahead[:, 0])
-        self._narrowest = table[:, 33]
+        moved = turns @ table[:, _SPREAD].reshape(-1, 4, 4)
+        self._variance = (moved * turns).sum(axis=2)
+        self._covariance_xy = (moved[:, 0] * turns[:, 1]).sum(axis=1)
+        self._place = (POSITION_DEVIATION_M * np.maximum(table[:, _STATE.start], 0.0) / ahead[:, 0]) ** 2
+        self._log_height = table[:, _HEIGHT] - np.log(ahead[:, 0])
+        self._narrowest = table[:, _NARROWEST]
+
+    def expectation(self, number: int) -> Expectation:
+        """What is expected of one of those in front."""
+        x, y = self._direction[number].tolist()
+        variance_x, variance_y, variance_size = self._variance[number].tolist()
+        covariance_xy, place = float(self._covariance_xy[number]), float(self._place[number])
+        log_height = float(self._log_height[number])
+        return Expectation(x, y, variance_x, covariance_xy, variance_y, place, log_height, variance_size)
 
     def highest(self, boxes: Sequence[Bearing]) -> Float64Array:
         """What no log density of a box given a track in front is above, shape ``(len(boxes), len(front))``.
@@ -74,8 +105,8 @@ class Outlook:
         narrower = np.maximum(height * self._narrowest - width, 0.0)
         variance_x = variance_x + narrower * narrower / 4 + (PARTLY_HIDDEN * width) ** 2
         (at_x, at_y), (spread_x, spread_y, spread_size) = self._direction.T, self._variance.T
-        off_x = (x - at_x) ** 2 / (spread_x + variance_x)
-        off_y = (y - at_y) ** 2 / (spread_y + variance_y)
+        off_x = (x - at_x) ** 2 / (spread_x + variance_x + self._place)
+        off_y = (y - at_y) ** 2 / (spread_y + variance_y + self._place)
         off_size = (log_height - self._log_height) ** 2 / (spread_size + variance_size)
         bound: Float64Array = HIGHEST + ROUNDING - 0.5 * (np.maximum(off_x, off_y) + off_size)
         return bound
