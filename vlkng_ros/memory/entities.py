@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.bases import Base, BaseRows
 from vlkng_ros.memory.catalogs import Catalogs
 from vlkng_ros.memory.fold import CHECKPOINT_EVERY, KINDS, Fact, Folded, Reach
@@ -43,16 +42,21 @@ class KnownEntity:
     revision: int
     appearance: FloatArray | None = None
     """Running mean of the visual embeddings of its crops, unit length; only filled in for associators."""
+    label: str = field(init=False)
+    """The label given most often."""
+    position_m: Vec3 = field(init=False)
+    """The mean of ``position``, which costs less than the whole."""
+    track_m: Vec3 | None = field(init=False)
+    """Where its track is, were it a place already; None where there is no track."""
+
+    def __post_init__(self) -> None:
+        self.label = self.folded.label
+        self.position_m, self.track_m = self.folded.places_m()
 
     @property
     def kind(self) -> EntityKind:
         """Object, person, location or event."""
         return self.folded.kind
-
-    @cached_property
-    def label(self) -> str:
-        """The label given most often."""
-        return self.folded.label
 
     @property
     def attributes(self) -> Mapping[str, str]:
@@ -64,21 +68,10 @@ class KnownEntity:
         """Best estimate so far."""
         return self.folded.place.estimate(self.frame_id, self.map_id)
 
-    @cached_property
-    def position_m(self) -> Vec3:
-        """The mean of ``position``, which costs less than the whole."""
-        return self.folded.position_m
-
     @property
     def place(self) -> PositionState:
         """What ``position`` comes from."""
         return self.folded.place
-
-    @cached_property
-    def track_m(self) -> Vec3 | None:
-        """Where its track is, were it a place already; None where there is no track."""
-        track = self.folded.place.track
-        return None if track is None else tracking.place(track)
 
     @property
     def presence(self) -> Presence:

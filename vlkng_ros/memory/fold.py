@@ -198,8 +198,15 @@ class Folded:
     @property
     def position_m(self) -> Vec3:
         """The mean of its position estimate."""
+        return self.places_m()[0]
+
+    def places_m(self) -> tuple[Vec3, Vec3 | None]:
+        """The mean of its position estimate, and where its track is, were it a place already; None without a track."""
         track = self.place.track
-        return self.seen_from_m if track is None or not position.is_place(track) else tracking.place(track)
+        if track is None:
+            return self.seen_from_m, None
+        at = tracking.place(track)
+        return at if position.is_place(track) else self.seen_from_m, at
 
     @property
     def state(self) -> EntityState:

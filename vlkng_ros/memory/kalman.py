@@ -10,11 +10,12 @@ Symmetric4 = tuple[float, float, float, float, float, float, float, float, float
 def times(p: Symmetric4, h: State) -> State:
     """The matrix times a vector."""
     a, b, c, d = h
+    p0, p1, p2, p3, p4, p5, p6, p7, p8, p9 = p
     return (
-        p[0] * a + p[1] * b + p[2] * c + p[3] * d,
-        p[1] * a + p[4] * b + p[5] * c + p[6] * d,
-        p[2] * a + p[5] * b + p[7] * c + p[8] * d,
-        p[3] * a + p[6] * b + p[8] * c + p[9] * d,
+        p0 * a + p1 * b + p2 * c + p3 * d,
+        p1 * a + p4 * b + p5 * c + p6 * d,
+        p2 * a + p5 * b + p7 * c + p8 * d,
+        p3 * a + p6 * b + p8 * c + p9 * d,
     )
 
 
@@ -44,26 +45,28 @@ def absorb(
 ) -> tuple[State, Symmetric4]:
     """One scalar measurement, ``residual`` being measured minus predicted at ``linearised_at``."""
     a, b, c, d = row
-    g0 = p[0] * a + p[1] * b + p[2] * c + p[3] * d
-    g1 = p[1] * a + p[4] * b + p[5] * c + p[6] * d
-    g2 = p[2] * a + p[5] * b + p[7] * c + p[8] * d
-    g3 = p[3] * a + p[6] * b + p[8] * c + p[9] * d
+    p0, p1, p2, p3, p4, p5, p6, p7, p8, p9 = p
+    m0, m1, m2, m3 = mean
+    at0, at1, at2, at3 = linearised_at
+    g0 = p0 * a + p1 * b + p2 * c + p3 * d
+    g1 = p1 * a + p4 * b + p5 * c + p6 * d
+    g2 = p2 * a + p5 * b + p7 * c + p8 * d
+    g3 = p3 * a + p6 * b + p8 * c + p9 * d
     s = 1.0 / (a * g0 + b * g1 + c * g2 + d * g3 + variance)
-    at = linearised_at
-    shift = a * (mean[0] - at[0]) + b * (mean[1] - at[1]) + c * (mean[2] - at[2]) + d * (mean[3] - at[3])
+    shift = a * (m0 - at0) + b * (m1 - at1) + c * (m2 - at2) + d * (m3 - at3)
     gain = (residual - shift) * s
     return (
-        (mean[0] + g0 * gain, mean[1] + g1 * gain, mean[2] + g2 * gain, mean[3] + g3 * gain),
+        (m0 + g0 * gain, m1 + g1 * gain, m2 + g2 * gain, m3 + g3 * gain),
         (
-            p[0] - s * g0 * g0,
-            p[1] - s * g0 * g1,
-            p[2] - s * g0 * g2,
-            p[3] - s * g0 * g3,
-            p[4] - s * g1 * g1,
-            p[5] - s * g1 * g2,
-            p[6] - s * g1 * g3,
-            p[7] - s * g2 * g2,
-            p[8] - s * g2 * g3,
-            p[9] - s * g3 * g3,
+            p0 - s * g0 * g0,
+            p1 - s * g0 * g1,
+            p2 - s * g0 * g2,
+            p3 - s * g0 * g3,
+            p4 - s * g1 * g1,
+            p5 - s * g1 * g2,
+            p6 - s * g1 * g3,
+            p7 - s * g2 * g2,
+            p8 - s * g2 * g3,
+            p9 - s * g3 * g3,
         ),
     )

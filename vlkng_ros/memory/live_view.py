@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -125,9 +125,11 @@ class LiveView:
         grid = self._grids.get(map_id)
         return [] if grid is None else self._records_of(grid.near(position_m, radius_m, (STANDING,)))
 
-    def _records_of(self, keys: Iterable[int]) -> list[KnownEntity]:
-        known = self._records.get
-        return [known(key) or self.record(key) for key in keys]
+    def _records_of(self, keys: Sequence[int]) -> list[KnownEntity]:
+        found = [*map(self._records.get, keys)]
+        if None in found:
+            return [self.record(key) for key in keys]
+        return cast("list[KnownEntity]", found)
 
     def alike(self, label: str, cosine: float) -> Iterator[KnownEntity]:
         """Entities, wherever they are, with a label whose similarity to ``label`` is above ``cosine``."""

@@ -104,31 +104,32 @@ class Expectation(NamedTuple):
 def project(track: Track, camera: CameraView, state: State) -> Projection | None:
     """Where a camera sees the thing, were this its state; None behind the camera."""
     x, y, w, _ = state
-    r, d, f, a, c = track.right, track.down, track.forward, track.anchor_m, camera.centre_m
-    u, v, n = camera.right, camera.down, camera.forward
-    t0, t1, t2 = a[0] - c[0], a[1] - c[1], a[2] - c[2]
+    (r0, r1, r2), (d0, d1, d2), (f0, f1, f2) = track.right, track.down, track.forward
+    (u0, u1, u2), (v0, v1, v2), (n0, n1, n2) = camera.right, camera.down, camera.forward
+    (a0, a1, a2), (c0, c1, c2) = track.anchor_m, camera.centre_m
+    t0, t1, t2 = a0 - c0, a1 - c1, a2 - c2
     # The scaled vector from this camera to the thing: w (X - c) = ray + w (anchor - c).
-    h0 = f[0] + x * r[0] + y * d[0] + w * t0
-    h1 = f[1] + x * r[1] + y * d[1] + w * t1
-    h2 = f[2] + x * r[2] + y * d[2] + w * t2
-    hz = n[0] * h0 + n[1] * h1 + n[2] * h2
+    h0 = f0 + x * r0 + y * d0 + w * t0
+    h1 = f1 + x * r1 + y * d1 + w * t1
+    h2 = f2 + x * r2 + y * d2 + w * t2
+    hz = n0 * h0 + n1 * h1 + n2 * h2
     if hz < MIN_SCALED_DEPTH or hz < w * MIN_DEPTH_M:
         return None
-    px = (u[0] * h0 + u[1] * h1 + u[2] * h2) / hz
-    py = (v[0] * h0 + v[1] * h1 + v[2] * h2) / hz
-    xz = (n[0] * r[0] + n[1] * r[1] + n[2] * r[2]) / hz
-    yz = (n[0] * d[0] + n[1] * d[1] + n[2] * d[2]) / hz
-    wz = (n[0] * t0 + n[1] * t1 + n[2] * t2) / hz
+    px = (u0 * h0 + u1 * h1 + u2 * h2) / hz
+    py = (v0 * h0 + v1 * h1 + v2 * h2) / hz
+    xz = (n0 * r0 + n1 * r1 + n2 * r2) / hz
+    yz = (n0 * d0 + n1 * d1 + n2 * d2) / hz
+    wz = (n0 * t0 + n1 * t1 + n2 * t2) / hz
     rows_x = (
-        (u[0] * r[0] + u[1] * r[1] + u[2] * r[2]) / hz - px * xz,
-        (u[0] * d[0] + u[1] * d[1] + u[2] * d[2]) / hz - px * yz,
-        (u[0] * t0 + u[1] * t1 + u[2] * t2) / hz - px * wz,
+        (u0 * r0 + u1 * r1 + u2 * r2) / hz - px * xz,
+        (u0 * d0 + u1 * d1 + u2 * d2) / hz - px * yz,
+        (u0 * t0 + u1 * t1 + u2 * t2) / hz - px * wz,
         0.0,
     )
     rows_y = (
-        (v[0] * r[0] + v[1] * r[1] + v[2] * r[2]) / hz - py * xz,
-        (v[0] * d[0] + v[1] * d[1] + v[2] * d[2]) / hz - py * yz,
-        (v[0] * t0 + v[1] * t1 + v[2] * t2) / hz - py * wz,
+        (v0 * r0 + v1 * r1 + v2 * r2) / hz - py * xz,
+        (v0 * d0 + v1 * d1 + v2 * d2) / hz - py * yz,
+        (v0 * t0 + v1 * t1 + v2 * t2) / hz - py * wz,
         0.0,
     )
     return px, py, rows_x, rows_y, (-xz, -yz, -wz, 1.0), hz

@@ -201,7 +201,7 @@ def _in_image(camera: CameraView, entities: Iterable[KnownEntity]) -> Iterator[K
         ahead = f0 * x + f1 * y + f2 * z
         if ahead <= 0:
             continue
-        u = k.cx + k.fx * (r0 * x + r1 * y + r2 * z) / ahead
-        v = k.cy + k.fy * (d0 * x + d1 * y + d2 * z) / ahead
-        if 0 <= u <= k.width_px and 0 <= v <= k.height_px:
+        if not 0 <= k.cx + k.fx * (r0 * x + r1 * y + r2 * z) / ahead <= k.width_px:
+            continue
+        if 0 <= k.cy + k.fy * (d0 * x + d1 * y + d2 * z) / ahead <= k.height_px:
             yield entity

@@ -209,12 +209,13 @@ def place(track: Track) -> Vec3:
     Only meaningful where ``relative_depth_deviation`` is small.
     """
     x, y, w, _ = track.mean
-    r, d, f, a = track.right, track.down, track.forward, track.anchor_m
+    (r0, r1, r2), (d0, d1, d2), (f0, f1, f2) = track.right, track.down, track.forward
+    a0, a1, a2 = track.anchor_m
     scale = 1 / max(w, 0.01)
     return (
-        a[0] + (f[0] + x * r[0] + y * d[0]) * scale,
-        a[1] + (f[1] + x * r[1] + y * d[1]) * scale,
-        a[2] + (f[2] + x * r[2] + y * d[2]) * scale,
+        a0 + (f0 + x * r0 + y * d0) * scale,
+        a1 + (f1 + x * r1 + y * d1) * scale,
+        a2 + (f2 + x * r2 + y * d2) * scale,
     )
 
 
@@ -229,9 +230,10 @@ def height_m(track: Track) -> float | None:
 
 def _parallax(track: Track, state: State, camera_m: Vec3) -> float:
     x, y, w, _ = state
-    r, d, f, a = track.right, track.down, track.forward, track.anchor_m
-    p0, p1, p2 = f[0] + x * r[0] + y * d[0], f[1] + x * r[1] + y * d[1], f[2] + x * r[2] + y * d[2]
-    q0, q1, q2 = p0 + w * (a[0] - camera_m[0]), p1 + w * (a[1] - camera_m[1]), p2 + w * (a[2] - camera_m[2])
+    (r0, r1, r2), (d0, d1, d2), (f0, f1, f2) = track.right, track.down, track.forward
+    (a0, a1, a2), (c0, c1, c2) = track.anchor_m, camera_m
+    p0, p1, p2 = f0 + x * r0 + y * d0, f1 + x * r1 + y * d1, f2 + x * r2 + y * d2
+    q0, q1, q2 = p0 + w * (a0 - c0), p1 + w * (a1 - c1), p2 + w * (a2 - c2)
     cosine = p0 * q0 + p1 * q1 + p2 * q2
     length = math.sqrt((p0 * p0 + p1 * p1 + p2 * p2) * (q0 * q0 + q1 * q1 + q2 * q2))
     return math.acos(min(1.0, max(-1.0, cosine / length))) if length > 0 else 0.0

@@ -40,7 +40,8 @@ class ProximityAssociator:
         alike: dict[str, dict[str, float]] = {}
         for label in {observation.detection.label for observation in observations}:
             similar = view.similarities(label)
-            alike[label] = {known: cosine for known in called if (cosine := similar[known]) > self.cosine}
+            likeness = zip(called, map(similar.__getitem__, called), strict=True)
+            alike[label] = {known: cosine for known, cosine in likeness if cosine > self.cosine}
         free = {known: self._nearest_first(called[known], here) for known in set().union(*alike.values())}
         for exact in (True, False):
             for index, observation in enumerate(observations):
