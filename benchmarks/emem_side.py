@@ -12,15 +12,15 @@ from pathlib import Path
 
 import numpy as np
 from clock import clocked, now
-from hall import Hall, WordVectors, places_asked, things_asked
+from hall import SEEN, Hall, WordVectors, places_asked, things_asked
 
 
-def measure(folder: Path, observations: int, keyframes: int) -> dict[str, float]:
+def measure(folder: Path, made_for: int, keyframes: int) -> dict[str, float]:
     """Ingest a drive, then ask.
 
     Args:
         folder: where eMEM keeps its files.
-        observations: what the hall is made for.
+        made_for: observations that the hall is made for.
         keyframes: how many of its drive are remembered.
     """
     from emem import SpatioTemporalMemory, SpatioTemporalMemoryConfig
@@ -29,12 +29,14 @@ def measure(folder: Path, observations: int, keyframes: int) -> dict[str, float]
     folder.mkdir(parents=True, exist_ok=True)
     encoder = WordVectors()
     config = SpatioTemporalMemoryConfig(
-        db_path=str(folder / "emem.db"), hnsw_path=str(folder / "emem.hnsw.bin"), hnsw_max_elements=2 * observations
+        db_path=str(folder / "emem.db"),
+        hnsw_path=str(folder / "emem.hnsw.bin"),
+        hnsw_max_elements=2 * (SEEN + 1) * keyframes,
     )
     provider = CallableEmbeddingProvider(encoder.encode, dim=encoder.dimensions)
     spent, added = 0.0, 0
     memory = SpatioTemporalMemory(db_path=config.db_path, config=config, embedding_provider=provider)
-    for capture, perception in islice(Hall(observations).drive(), keyframes):
+    for capture, perception in islice(Hall(made_for).drive(), keyframes):
         x, y, z = capture.base_pose.position_m
         texts = [detection.region_text for detection in perception.detections]
         start = now()
@@ -48,7 +50,8 @@ def measure(folder: Path, observations: int, keyframes: int) -> dict[str, float]
     row = {"ingest_s": spent, "observations": added, "observations_a_second": added / spent}
     semantic = [lambda text=text: memory.semantic_search(text, n_results=10) for text in things_asked()]
     spatial = [
-        lambda x=x, y=y: memory.spatial_query(x=x, y=y, radius=5.0, n_results=10) for x, y in places_asked(observations)
+        lambda x=x, y=y: memory.spatial_query(x=x, y=y, radius=5.0, n_results=10)
+        for x, y in places_asked(made_for, keyframes)
     ]
     row["semantic_ms"], row["spatial_ms"] = float(np.median(clocked(semantic))), float(np.median(clocked(spatial)))
     memory.close()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -53,14 +54,14 @@ class Hall:
 
     def drive(self) -> Iterator[tuple[Capture, Perception]]:
         """A keyframe a second, for as long as is asked for."""
-        for second, (x, y, yaw) in enumerate(self._route()):
+        for second, (x, y, yaw) in enumerate(self.route()):
             base = Pose.planar("map", x, y, yaw)
             detections = self._look(x, y, yaw)
             perception = Perception(self._caption(detections), detections, (), "bench", "bench")
             yield Capture(second * 10**9, base, base.compose(MOUNT), "front", CAMERA, (640, 480)), perception
 
-    def _route(self) -> Iterator[tuple[float, float, float]]:
-        """Lanes there and back, again and again."""
+    def route(self) -> Iterator[tuple[float, float, float]]:
+        """Lanes there and back, again and again: x, y in metres and yaw in radians of each keyframe."""
         while True:
             for number, y in enumerate(np.arange(1.0, self.side_m, LANE_M)):
                 xs = np.arange(1.0, self.side_m - 1, STEP_M)
@@ -146,7 +147,7 @@ def things_asked() -> list[str]:
     return [f"{LABELS[i]} {DETAILS[j]}" for i, j in zip(rng.permutation(80)[:40], rng.integers(0, 12, 40), strict=True)]
 
 
-def places_asked(observations: int) -> list[tuple[float, float]]:
-    """Places in the hall for so many observations, as a search around a place takes them."""
-    side_m = Hall.side_of(observations)
-    return [(float(x), float(y)) for x, y in np.random.default_rng(5).uniform(0.1 * side_m, 0.9 * side_m, (40, 2))]
+def places_asked(observations: int, keyframes: int) -> list[tuple[float, float]]:
+    """Places that the robot came by in its first keyframes in the hall for so many observations."""
+    route = np.array(list(islice(Hall(observations).route(), keyframes)))
+    return [(float(x), float(y)) for x, y, _ in np.random.default_rng(5).choice(route, 40)]

@@ -3,6 +3,7 @@
 
     python benchmarks/memory_bench.py                       # up to 1e6 observations: some ten minutes
     python benchmarks/memory_bench.py --observations 1e5    # two minutes
+    python benchmarks/memory_bench.py --home                # few things, seen again and again for as long
     python benchmarks/memory_bench.py --without-emem        # else eMEM (PyPI: emem) runs where it is installed
     python benchmarks/memory_bench.py --keep FOLDER         # leaves the memories there, and asks them again next time
 
@@ -54,6 +55,8 @@ MEASURED = 1_000
 EMEM_AT = 100_000
 ASSOCIATORS = ("proximity", "hybrid")
 """One is measured up to the largest memory, and the other one's writing up to where eMEM is."""
+HOME = 2_000
+"""What a home is made for: 200 things, which a robot comes by every five minutes."""
 WINDOWS = (0.01, 0.5, 1.0)
 LATEST = 1_250
 """Keyframes of one more window, as long in a memory of any age: what age alone costs. They show 1e4 observations."""
@@ -73,7 +76,7 @@ def rss_mib() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
 
 
-def build(folder: Path, observations: int, associator: str) -> list[Row]:
+def build(folder: Path, observations: int, made_for: int, associator: str) -> list[Row]:
     """Remember a drive; what the last thousand keyframes cost at each mark, and a copy of the memory there."""
     marks = [mark for mark in MARKS if mark < observations] + [observations]
     rows: list[Row] = []
@@ -83,7 +86,7 @@ def build(folder: Path, observations: int, associator: str) -> list[Row]:
         writer.start_session(robot="bench", map_id="hall", frame_id="map")
         times: list[tuple[float, float, float]] = []
         total, spent, storing = 0, 0.0, 0.0
-        for number, (capture, perception) in enumerate(Hall(observations).drive(), start=1):
+        for number, (capture, perception) in enumerate(Hall(made_for).drive(), start=1):
             waits = len(rows) < 3 or total > marks[0] - 1.3 * SEEN * MEASURED
             if number % 64 == 0:
                 connection.execute(f"PRAGMA synchronous = {'FULL' if waits else 'OFF'}")
@@ -139,7 +142,7 @@ class Encoding:
         return self._words.encode(texts)
 
 
-def read(path: Path, view: str, hall_for: int) -> Row:
+def read(path: Path, view: str, made_for: int) -> Row:
     """Start, answer, search; in a process of its own, so that start-up and RSS are the reader's."""
     row: Row = {}
     begin = now()
@@ -155,7 +158,7 @@ def read(path: Path, view: str, hall_for: int) -> Row:
     encoder, index = WordVectors(), query.retriever.index
     semantic = [lambda t=t: _like(reader, index, encoder, t) for t in things_asked()]
     row["semantic_ms"] = float(np.median(clocked(semantic)))
-    places = [(x, y, 0.0) for x, y in places_asked(hall_for)]
+    places = [(x, y, 0.0) for x, y in places_asked(made_for, len(table))]
     row["spatial_ms"] = float(np.median(clocked([lambda at=at: reader.near(view, at, 5.0, limit=10) for at in places])))
     ids = [int(i) for i in np.random.default_rng(1).choice(table.ids, 50)]
     names = [next(iter(reader.entities_in(view, i).values()), "") for i in ids]
@@ -364,6 +367,7 @@ def main() -> None:
     """Build, then read and correct in processes of their own; print the table and write bench.json."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--observations", type=float, default=1e6, help="largest memory (default: 1e6)")
+    parser.add_argument("--home", action="store_true", help="few things, seen again and again, not ever new ones")
     parser.add_argument("--associator", choices=ASSOCIATORS, default="proximity")
     parser.add_argument("--without-emem", action="store_true", help="leave eMEM out")
     parser.add_argument("--cpu-time", action="store_true", help="count CPU time: on a machine that is busy otherwise")
@@ -371,32 +375,35 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="folder to leave the memories in; those that are there are used")
     parser.add_argument("--step", nargs=3, metavar=("NAME", "PATH", "N"), help=argparse.SUPPRESS)
     options = parser.parse_args()
+    observations = int(options.observations)
+    made_for = HOME if options.home else observations
     if options.step:
-        print(json.dumps(step(*options.step, options.associator)))
+        name, path, number = options.step
+        print(json.dumps(step(name, Path(path), int(number), made_for, options.associator)))
         return
     if options.cpu_time:
         os.environ[CLOCK] = "cpu"
-    observations = int(options.observations)
     folder = options.keep or Path(tempfile.mkdtemp(prefix="memory-bench-"))
     folder.mkdir(parents=True, exist_ok=True)
 
-    def apart(name: str, path: str | Path, number: int) -> Row:
+    def apart(name: str, path: str | Path, number: int = 0) -> Row:
         print(f"  {name} {path}", file=sys.stderr)
         command = [sys.executable, __file__, "--associator", options.associator, "--step", name, str(path), str(number)]
+        command += ["--observations", str(observations), *(["--home"] if options.home else [])]
         row: Row = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
         return row
 
     started = time.time()
     try:
-        rows = built(folder, observations, options.associator)
+        rows = built(folder, observations, made_for, options.associator)
         other_name = next(name for name in ASSOCIATORS if name != options.associator)
-        other = built(folder / other_name, min(observations, EMEM_AT), other_name)
+        other = built(folder / other_name, min(observations, EMEM_AT), made_for, other_name)
         at = at_least(rows, EMEM_AT)
         shutil.copy(at["file"], folder / "correct.db")
         rows = [
-            {**row, **apart("read", row["file"], observations), **apart("restart", row["file"], 0)} for row in rows
+            {**row, **apart("read", row["file"]), **apart("restart", row["file"])} for row in rows
         ]
-        corrected = apart("correct", folder / "correct.db", 0)
+        corrected = apart("correct", folder / "correct.db")
         emem = None
         if not options.without_emem and importlib.util.find_spec("emem") is not None:
             shutil.rmtree(folder / "emem", ignore_errors=True)
@@ -421,29 +428,29 @@ def main() -> None:
     print(f"{options.output / 'bench.json'}: {result['minutes']:.1f} minutes, {busy}")
 
 
-def built(folder: Path, observations: int, associator: str) -> list[Row]:
+def built(folder: Path, observations: int, made_for: int, associator: str) -> list[Row]:
     """``build``, or what it made in this folder before."""
     folder.mkdir(parents=True, exist_ok=True)
-    made = folder / f"built-{observations}-{associator}.json"
+    made = folder / f"built-{observations}-in-{made_for}-{associator}.json"
     if made.exists():
         kept: list[Row] = json.loads(made.read_text(encoding="utf-8"))
     else:
-        kept = build(folder, observations, associator)
+        kept = build(folder, observations, made_for, associator)
         made.write_text(json.dumps(kept), encoding="utf-8")
     return [{**row, "associator": associator} for row in kept]
 
 
-def step(name: str, path: str, number: str, associator: str) -> Row:
+def step(name: str, path: Path, number: int, made_for: int, associator: str) -> Row:
     """One of the steps that have a process of their own."""
     if name == "read":
-        return read(Path(path), associator, int(number))
+        return read(path, associator, made_for)
     if name == "correct":
-        return correct(Path(path), associator)
+        return correct(path, associator)
     if name == "restart":
-        return restart(Path(path))
+        return restart(path)
     import emem_side
 
-    return emem_side.measure(Path(path), EMEM_AT, int(number))
+    return emem_side.measure(path, made_for, number)
 
 
 if __name__ == "__main__":
