@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from vlkng_ros.answering.confidence import confidence
 from vlkng_ros.answering.draft import Draft, shifted
+from vlkng_ros.answering.sightings import seconds_of
 from vlkng_ros.retrieval.events import Event, chosen, events_of
 from vlkng_ros.retrieval.motion import standing
 from vlkng_ros.retrieval.motion_phrases import Motion, MotionKind
@@ -80,7 +81,7 @@ class Doings:
             yes = bool(events) and events[-1].last == len(scene) - 1
         elif motion.kind is MotionKind.STOP and query.present:
             seen = not query.target or self._is_seen(query, scene)
-            yes = seen and standing(scene.positions_m, scene.stamps_ns)
+            yes = (seen and standing(scene.positions_m, scene.stamps_ns)) is not motion.denied
             event = None
         else:
             yes = event is not None
@@ -121,17 +122,20 @@ class Doings:
             events = events_of(Motion(wanted), self._retriever, scene)
         if not events:
             return Draft(query.kind, None, EVENT_CONFIDENCE, thing=_doing(motion))
-        if query.present and events[-1].last == len(scene) - 1:
-            event = events[-1]
-        else:
-            event = max(events, key=lambda e: int(scene.stamps_ns[e.last] - scene.stamps_ns[e.first]))
-        seconds = float(scene.stamps_ns[event.last] - scene.stamps_ns[event.first]) / NS_PER_S
+        seconds = seconds_of([(e.first, e.last) for e in events], scene)
+        longest = seconds.index(max(seconds))
+        now = query.present and events[-1].last == len(scene) - 1
+        chosen_one = len(events) - 1 if now else longest
+        event = events[chosen_one]
+        one = now or query.longest or motion.before is not None  # a wait before something is one of the stops
+        also = f"{len(events)} times." if len(events) > 1 and not one else ""
         return Draft(
             query.kind,
-            seconds,
+            seconds[chosen_one] if one else sum(seconds),
             EVENT_CONFIDENCE,
             ((event.first, 1.0), (event.last, 0.9)),
             events=(event.first, event.last),
+            also=also,
         )
 
     def _motion_count(

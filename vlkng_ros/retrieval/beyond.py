@@ -33,6 +33,8 @@ _CANNOT = (
                 r"(?:only(?! (?:once|twice|one|\w+ times)\b)|nothing but)) "
                 r"|^(?:is|was) the (?:nearest|closest|farthest|furthest) (?:thing|object|item) (?:to|from) "),
      "I do not hold one thing against all others; ask me what I saw first, or last, or what is nearest"),
+    (re.compile(r"\b(?:on|to) (?:my|your) (?:left|right)\b"),
+     "I do not know on which side of me things were"),
     (re.compile(r"^(?:is|are|was|were) .+ (?:north|south|east|west) of (?:me|you|us|here)$"),
      "I do not know which way is north"),
     (re.compile(r"^(?:did|have|has) (?:you|i|we|the robot) (?:drive|driven|travel|travell?ed|go|gone|move|moved) "

@@ -93,7 +93,7 @@ NEEDS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
      ("chair", "bench", "sofa", "couch", "stool", "seating area")),
     (("eat", "food", "hungry", "lunch", "dinner", "breakfast"),
      ("restaurant", "cafeteria", "food stand", "dining table", "kitchen")),
-    (("drink", "thirsty", "coffee", "something to drink"),
+    (("drink", "thirsty", "coffee", "something to drink", "get water", "refill my bottle", "fill my bottle"),
      ("water fountain", "vending machine", "coffee machine", "cafe")),
     (("throw away", "throw out", "dispose", "garbage", "trash", "litter"),
      ("trash can", "trash bin", "waste container")),

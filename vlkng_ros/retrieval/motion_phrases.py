@@ -43,6 +43,8 @@ class Motion:
     """The doing that this one came before ("wait for entering the building")."""
     after: MotionKind | None = None
     """The doing that this one came after ("turn after leaving the building")."""
+    denied: bool = False
+    """Whether it is asked if the robot does not do it ("are you moving": it does not stand)."""
     leaves_target: bool = False
     """The question also names a thing to look for ("stop in front of the building")."""
 
@@ -111,6 +113,10 @@ _ON_PLACE = re.compile(
     r"(?:been\s+)?(?:in|on|at|inside|near)|drive|drove|driving|travel(?:ed)?)\s+(?P<place>(?:the|a|an|that|"
     r"this)\s+.+)$"
 )
+_MOVING = re.compile(
+    r"^(?:are|is|am) (?:you|i|we|the robot) (?:still |currently |now )?(?:moving|driving|going|in motion|under way)"
+    r"(?: (?:around|along|right now|now|currently|at the moment))*$"
+)
 _OTHERS = re.compile(
     r"\b(?:person|people|persons?|man|men|woman|women|guys?|girls?|boys?|child|children|kids?|students?|someone|"
     r"somebody|cars?|dogs?|cats?|they|he|she)\b"
@@ -127,6 +133,8 @@ def find_motion(text: str, kind: AnswerKind) -> tuple[Motion | None, str]:
     """
     after, before, rest = _circumstances(text)
     clause = _main_clause(rest)
+    if kind is AnswerKind.BINARY and _MOVING.search(clause):
+        return Motion(MotionKind.STOP, after=after, before=before, denied=True), ""
     if found := _START.search(clause):
         return Motion(MotionKind.START, after=after, before=before), ""
     for motion, pattern in ((MotionKind.LEAVE, _LEAVE), (MotionKind.ENTER, _ENTER)):
@@ -160,7 +168,7 @@ def find_motion(text: str, kind: AnswerKind) -> tuple[Motion | None, str]:
         return Motion(MotionKind.AT_PLACE, boundary=boundary, after=after, before=before), found["place"]
     if kind is AnswerKind.POSITION and re.fullmatch(
         r"(?:(?:am|are|were|was|is)\s+)?(?:i|you|we|"
-        r"the robot)(?:\s+(?:am|are|were|was))?(?:\s+(?:right )?now)?",
+        r"the robot)(?:\s+(?:am|are|were|was))?(?:\s+(?:on|in|at))?(?:\s+(?:right )?now)?",
         clause,
     ):
         return Motion(MotionKind.MOVE, after=after, before=before), ""

@@ -40,6 +40,8 @@ _SAME_ASKED = (
      r"\1 \2 \3 \4 only \5"),
     (re.compile(rf"^what (?:is|was) {_LONGEST}(you|i|we) (?:have )?(?:saw|seen|looked at|watched) "),
      r"how long did \1 look at a time at "),
+    (re.compile(rf"^what (?:is|was) {_LONGEST}(you|i|we) (stop|wait|stay|stood|rest|pause)(?:p?ed|d)?\b"),
+     r"how long did \1 \2 at a time"),
     (re.compile(rf"^what (?:is|was) {_LONGEST}(you|i|we) (was|were) "), r"how long \2 \1 at a time "),
     (re.compile(rf"^((?:for )?how long|when|where|what) {_A_THING} (is|was|are|were)"
                 rf"(?= (?:in view|in sight|visible|{'|'.join(_SEEN_FROM)})$)"),
@@ -66,6 +68,21 @@ _SAME_ASKED = (
     (re.compile(r"\b(?:any|some)thing (?:that (?:is|was) |which (?:is|was) )?"
                 rf"({'|'.join(sorted(COLORS | SIZES))})\b"), r"\1 thing"),
     (re.compile(r"\bnothing\b(?! but\b)"), "no anything"),
+    (re.compile(r"^((?:for )?how long .+?) for$"), r"\1"),
+    (re.compile(r"^how many (?:different )?(?:buildings|houses) (?:did|have) (you|i|we) "
+                r"(?:enter(?:ed)?|visit(?:ed)?|(?:go|gone) in(?:to)?)\b"),
+     r"how many times did \1 enter a building"),
+    (re.compile(r"^how many (?:different )?(?:buildings|houses) (?:did|have) (you|i|we) "
+                r"(?:leave|left|exit(?:ed)?|(?:go|gone) out of)\b"),
+     r"how many times did \1 leave a building"),
+    (re.compile(r"\b(?:the )?(?:front |main |back )?(?:door|entrance|exit) (?:of|to) (?:the|that) building "
+                r"(?:that |which )?you (entered|left|exited|went into|went out of)$"),
+     r"where you \1 the building"),
+    (re.compile(r"\b(place|somewhere|spot|area) (nearby|near (?:here|me|us)|close by|around here) "
+                r"(?=(?:to|where)\b)(.+)$"),
+     r"\1 \3 \2"),
+    (re.compile(r"\bthrow ((?:this|that|my|the|a|an|some) [a-z -]+?) (?:away|out)\b"), r"throw away \1"),
+    (re.compile(r"^(?:how|what) (?:is|was) the weather(?: like)?$|^describe the weather$"), "describe the sky"),
     (re.compile(rf"^where {_A_THING} (?:stands?|hangs?|lies|sits?|stood|hung|lay|sat)$"), r"where is \g<thing>"),
     (re.compile(r"^(where .+?) (?:usually|normally|generally|typically)\b(.*)$"), r"\1 \2 most often"),
     (re.compile(r"\b(?:near+est|closest) (?!(?:to|thing|object|item|one)\b)([a-z][a-z -]*?) to "
@@ -163,10 +180,12 @@ _SAME_ASKED = (
     (re.compile(r"\b(?:nobody|no one|no-one)\b"), "no person"),
 )  # fmt: skip
 """Wordings that ask the same in other words than the grammar knows."""
+_WHO = r"(?:a |the )?(?:person|people|man|woman|child|anyone|anybody|someone|somebody)"
 _DOES = re.compile(
-    r"^(?:did|does) (?P<who>(?:a |the )?(?:person|people|man|woman|child|anyone|anybody|someone|somebody)) "
+    rf"^(?P<asked>where |when )?(?:did|does) (?P<who>{_WHO}) "
     r"(?P<verb>come|go|walk|enter|leave|pass|stand|sit|run|fall|open|close|take|bring|use|talk|drive|ride|wait|sleep|eat|"
-    r"drink|read|work|play|dance|wave|smile|cook|clean)\b"
+    r"drink|read|work|play|dance|wave|smile|cook|clean|hold|carry|wear|push|pull)\b"
+    r"(?P<rest>.*?)(?: for (?:you|me|us))?$"
 )
 _DOUBLED = frozenset(("sit", "run"))
 _ANYONE = re.compile(r"\b(?:anyone|anybody|someone|somebody)\b(?: else\b)?(?!')")
@@ -185,4 +204,5 @@ def _doing(found: re.Match[str]) -> str:
     """What somebody is asked to have done as what captions say of them: "did anyone sit" as "was a person sitting"."""
     verb = found["verb"]
     stem = verb + verb[-1] if verb in _DOUBLED else verb.removesuffix("e")
-    return f"was there {found['who']} {stem}ing"
+    seen = f"{found['asked']}did you see" if found["asked"] else "was there"
+    return f"{seen} {found['who']} {stem}ing{found['rest']}"

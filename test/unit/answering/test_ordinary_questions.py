@@ -129,6 +129,7 @@ def test_yes_or_no(memory: MemoryQuery, question: str, yes: bool) -> None:
         ("How far did you drive?", "I do not add up how far I went."),
         ("What time is it?", "I know when I saw what, and not what time it is now."),
         ("Who are you?", "I only know what I saw: ask me where, when or how many."),
+        ("What did you see on your right?", "I do not know on which side of me things were."),
         ("Why is the cat there?", "I remember what I saw, and not why it is so."),
         ("When will you see the cat?", "I remember what was, and do not know what will be."),
         ("Will the cat be there tomorrow?", "I remember what was, and do not know what will be."),

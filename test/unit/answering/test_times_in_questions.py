@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Iterator
 
 import pytest
-from captioned_drives import Seen, remember
+from captioned_drives import Seen, remember, round_trip
 
 from vlkng_ros.answering import MemoryQuery
 from vlkng_ros.memory import MemoryReader
@@ -109,6 +109,47 @@ def test_yes_or_no(memory: MemoryQuery, question: str, yes: bool | None, said: s
 def test_when_how_long_and_how_often(memory: MemoryQuery, question: str, value: object) -> None:
     answer = memory.ask(Question(question))
     assert answer.value == value, answer.text
+
+
+@pytest.fixture(scope="module")
+def trip(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryQuery]:
+    """38 s in the street, 38 s inside, 38 s in the street."""
+    with MemoryReader.open(remember(tmp_path_factory.mktemp("trip") / "memory.db", round_trip())) as reader:
+        yield MemoryQuery(reader, None)
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("How long were you outside?", 76.0),
+        ("How long were you outside for?", 76.0),
+        ("How long were you outside at a time?", 38.0),
+        ("What is the longest time that you were outside?", 38.0),
+        ("How long have you been outside?", 38.0),
+        ("How long were you in the building?", 38.0),
+        ("Were you outside for more than a minute?", True),
+        ("Were you in the building for more than a minute?", False),
+        ("Were you in the building for less than a minute?", True),
+        ("How many buildings did you enter?", 1),
+        ("Are you moving?", True),
+        ("Is the robot moving right now?", True),
+        ("Are you stopped?", False),
+    ],
+)
+def test_what_the_robot_did_altogether_and_at_a_time(trip: MemoryQuery, question: str, value: object) -> None:
+    assert trip.ask(Question(question)).value == value
+
+
+@pytest.mark.parametrize(
+    ("question", "frame"),
+    [
+        ("Take me to the front door of the building you entered", 20),
+        ("I'm tired, where can I sit down?", 25),
+        ("Which floor are you on?", 59),
+    ],
+)
+def test_where_it_was(trip: MemoryQuery, question: str, frame: int) -> None:
+    assert trip.ask(Question(question)).keyframes[0].keyframe.keyframe_id == frame + 1
 
 
 def test_one_morning_is_not_every_morning_and_what_is_in_view_was_not_left(memory: MemoryQuery) -> None:
