@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from math import dist
 
 from vlkng_ros.types import Vec3
 
@@ -53,15 +54,11 @@ class SpatialGrid:
 
     def near(self, position_m: Vec3, radius_m: float, slots: Sequence[int] = (STANDING, SEEN_FROM)) -> list[int]:
         """Keys with a place (one of ``slots``) within ``radius_m``, ascending, once each."""
-        x, y, z = position_m
-        limit = radius_m * radius_m
+        x, y, _ = position_m
         found: set[int] = set()
         for slot in slots:
             for members in self._cells_around(self._cells[slot], x, y, radius_m + ROUNDING_M):
-                for key, (px, py, pz) in members.items():
-                    px, py, pz = px - x, py - y, pz - z
-                    if px * px + py * py + pz * pz <= limit:
-                        found.add(key)
+                found.update([key for key, at in members.items() if dist(at, position_m) <= radius_m])
         return sorted(found)
 
     def _cells_around(self, cells: _Cells, x: float, y: float, reach_m: float) -> Iterator[dict[int, Vec3]]:

@@ -167,9 +167,8 @@ def test_the_grid_finds_what_a_search_through_everything_finds(steps, centre, ra
             known[key, slot] = place
     assert len(grid) == len(known)
     for slots in ((STANDING,), (SEEN_FROM,), (STANDING, SEEN_FROM)):
-        offsets = {name: [a - b for a, b in zip(at, centre, strict=True)] for name, at in known.items()}
-        squared = {name: x * x + y * y + z * z for name, (x, y, z) in offsets.items()}
-        expected = sorted({k for (k, slot), d in squared.items() if slot in slots and d <= radius * radius})
+        away = {name: math.dist(at, centre) for name, at in known.items()}
+        expected = sorted({k for (k, slot), d in away.items() if slot in slots and d <= radius})
         assert grid.near(centre, radius, slots) == expected
 
 
