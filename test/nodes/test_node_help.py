@@ -33,3 +33,11 @@ def test_what_ros_would_pass_over_is_refused() -> None:
     done = run("bag_player", "drive")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "bag_player: 'drive' is not understood; ROS arguments stand behind --ros-args; see --help\n"
+
+
+def test_a_parameter_file_that_is_not_there_is_said_without_a_traceback() -> None:
+    done = run("builder_node", "--ros-args", "--params-file", "/nowhere.yaml")
+    assert done.returncode == 2
+    assert "\nthe ROS arguments cannot be used: " in done.stderr
+    assert "/nowhere.yaml" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -49,6 +49,23 @@ def test_where_is_answered_with_place_frames_objects_and_goal(caller, memory_pat
     assert reply.navigation_id == ""
 
 
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"retrieval__answerer": "llm"}, "retrieval.answerer is 'llm' and retrieval.model is empty"),
+        ({"retrieval__channels": "lexical, magic"}, "there is no channel 'magic'"),
+        ({"association__text_encoder": "/nowhere"}, "text encoder '/nowhere': there is no such folder"),
+    ],
+)
+def test_what_could_never_answer_is_said_at_the_start(memory_path, parameters, says):
+    given = {"memory__path": str(memory_path), "association__text_encoder": "none", "autostart": False, **parameters}
+    node = QueryNode(parameter_overrides=overrides(**given))
+    node.trigger_configure()
+    assert says in node.failure
+    node.close()
+    node.destroy_node()
+
+
 def test_when_did_you_see_is_answered_with_a_time(caller, memory_path):
     make_memory(memory_path)
     reply = caller.ask("When did you last see the red ball?")

@@ -32,7 +32,7 @@ def with_gaps(answer: Answer, draft: Draft, scene: Scene, reader: MemoryReader) 
     if share < WORTH_SAYING:
         return answer
     notice = _notice(share, len(scene), exact=len(at) == len(scene))
-    message = f"{answer.message} {notice}" if answer.message else ""
+    message = f"{answer.message.rstrip('.')}. {notice}" if answer.message else ""
     return dataclasses.replace(answer, text=f"{answer.text} {notice}", message=message)
 
 

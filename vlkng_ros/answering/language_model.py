@@ -34,6 +34,17 @@ CITE_TIMES = 'In "answer" name the time of every event you rely on, as [DAYd HH:
 """EgoGraph's prompt requires it (section 3.2)."""
 
 
+def require_name(config: RetrievalConfig) -> None:
+    """Make sure that a language model is named.
+
+    Raises:
+        ConfigError: none is.
+    """
+    if not config.model:
+        why = "retrieval.rewrite is on" if config.rewrite else f"retrieval.answerer is '{config.answerer}'"
+        raise ConfigError(f"{why} and retrieval.model is empty; set it to the name the server knows the model by")
+
+
 def open_chat(config: RetrievalConfig) -> Chat:
     """The configured language model: on a server, or without an address in this process.
 
@@ -41,11 +52,7 @@ def open_chat(config: RetrievalConfig) -> Chat:
         ConfigError: no model is named.
         ModelError: the server's address cannot be used, or the model cannot be loaded.
     """
-    if not config.model:
-        raise ConfigError(
-            f"retrieval.answerer is '{config.answerer}' and retrieval.model is empty; "
-            "set it to the name the server knows the model by"
-        )
+    require_name(config)
     if not config.server_url:
         from vlkng_ros.answering.local_model import LocalModel
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 
 from vlkng_ros.building.rotation import multiply
 from vlkng_ros.config import CameraConfig
 from vlkng_ros.errors import ConfigError
 from vlkng_ros.types import OPTICAL_IN_BODY, Pose, Quaternion
+
+_TOPIC = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:/[A-Za-z_][A-Za-z0-9_]*)*")
 
 
 def cameras_in_base(config: CameraConfig, base_frame: str = "base_link") -> dict[str, Pose]:
@@ -30,8 +34,19 @@ def cameras_in_base(config: CameraConfig, base_frame: str = "base_link") -> dict
 
 
 def other_cameras(config: CameraConfig) -> list[str]:
-    """The names of the further cameras."""
-    return [name.strip() for name in config.others.split(",") if name.strip()]
+    """The names of the further cameras.
+
+    Raises:
+        ConfigError: one comes twice, or cannot be a topic's.
+    """
+    names = [name.strip() for name in config.others.split(",") if name.strip()]
+    for name, count in Counter([config.name, *names]).items():
+        if count > 1:
+            raise ConfigError(f"camera.others: '{name}' is the name of {count} cameras ({config.others})")
+    for name in names:
+        if not _TOPIC.fullmatch(name):
+            raise ConfigError(f"camera.others: '{name}' cannot be part of a topic's name: letters, digits, _ and /")
+    return names
 
 
 def _others(config: CameraConfig) -> dict[str, tuple[float, ...]]:

@@ -45,6 +45,8 @@ def open_encoder(name: str) -> TextEncoder | None:
     folder = Path(name).expanduser()
     if folder.is_dir():
         return _opened(str(folder), folder.resolve().name)
+    if name.startswith(("/", ".", "~")):
+        raise ModelNotFoundError(f"text encoder '{name}': there is no such folder; name it, or a model by its hub id")
     cached = _cached(name)
     if cached is None:
         raise ModelNotFoundError(

@@ -92,7 +92,7 @@ class BuilderNode(ManagedNode):
         config = self.config
         if config.camera.others and config.camera.frame_id:
             raise ConfigError("camera.frame_id: leave it empty with camera.others; images then say their own frames")
-        cameras_in_base(config.camera)  # what it refuses is said now
+        other_cameras(config.camera), cameras_in_base(config.camera)  # what they refuse is said now
         if self._transforms is None and "tf" in (config.pose.source, config.camera.extrinsics):
             self._transforms = open_transforms(self)
         self._writer = open_writer(config, wait_s=LOCK_WAIT_S)

@@ -82,8 +82,9 @@ class QueryNode(ManagedNode):
     # ------------------------------------------------------------------------------------------ lifecycle
 
     def configure(self) -> None:
-        """Begin to follow the memory; one that does not exist yet is waited for."""
+        """Begin to follow the memory, or wait for it; what could never answer is refused."""
         config = self.config
+        self._open_models(config)
         if config.pose.source == "tf" and self._transforms is None:
             self._transforms = open_transforms(self)
         self._memory = MemoryThread(lambda: self.config, self._make_query)
@@ -135,15 +136,24 @@ class QueryNode(ManagedNode):
             self._memory = None
 
     def _make_query(self, reader: MemoryReader, config: QueryConfig) -> MemoryQuery:
-        """In the memory's thread: loading a text encoder takes seconds."""
+        """In the memory's thread."""
         from vlkng_ros.answering.ask import MemoryQuery
-        from vlkng_ros.perception.siglip import open_visual
 
+        return MemoryQuery(reader, self._encoder, config.retrieval, visual=self._visual)
+
+    def _open_models(self, config: QueryConfig) -> None:
+        """Load the encoders, once, and see whether what is configured goes together."""
+        from vlkng_ros.answering.language_model import require_name
+        from vlkng_ros.perception.siglip import open_visual
+        from vlkng_ros.retrieval.channels import channels_of
+
+        channels_of(config.retrieval.channels)
+        if config.retrieval.answerer != "extractive" or config.retrieval.rewrite:
+            require_name(config.retrieval)
         if not self._encoder_open:
             self._encoder = open_encoder(config.association.text_encoder)
             self._visual = open_visual(config.retrieval.visual_model)
             self._encoder_open = True
-        return MemoryQuery(reader, self._encoder, config.retrieval, visual=self._visual)
 
     def _navigation_config(self) -> NavigationConfig:
         return self.config.navigation

@@ -51,7 +51,10 @@ def status_instead(usage: Usage, arguments: Sequence[str] | None) -> int | None:
     ROS itself looks at nothing before ``--ros-args``: ``-p NAME:=VALUE`` there would be no parameter and no error.
     """
     command, given = sys.argv[0], sys.argv[1:] if arguments is None else arguments
-    own = remove_ros_args(list(given))
+    try:
+        own = remove_ros_args(list(given))
+    except RuntimeError:  # such as a parameter file that is not there, which ``rclpy.init`` says too
+        return None
     if not own:
         return None
     if own[0] in ("-h", "--help"):

@@ -4,7 +4,7 @@ import re
 import numpy as np
 import pytest
 
-from vlkng_ros.building.camera_mount import cameras_in_base
+from vlkng_ros.building.camera_mount import cameras_in_base, other_cameras
 from vlkng_ros.config import CameraConfig
 from vlkng_ros.errors import ConfigError
 
@@ -51,3 +51,17 @@ def test_further_cameras_have_mounts_of_their_own_and_one_that_is_not_given_has_
 def test_a_mount_that_cannot_be_understood_is_refused(mounts, says):
     with pytest.raises(ConfigError, match=re.escape(says)):
         cameras_in_base(CameraConfig(others="rear", others_mounts=mounts))
+
+
+@pytest.mark.parametrize(
+    ("others", "says"),
+    [
+        ("rear, rear", "'rear' is the name of 2 cameras"),
+        ("camera", "'camera' is the name of 2 cameras"),
+        ("left cam", "'left cam' cannot be part of a topic's name"),
+    ],
+)
+def test_names_of_further_cameras_are_topics_of_their_own(others, says):
+    with pytest.raises(ConfigError, match=re.escape(says)):
+        other_cameras(CameraConfig(others=others))
+    assert other_cameras(CameraConfig(others="rear, arm/left")) == ["rear", "arm/left"]
