@@ -277,7 +277,8 @@ class Extractive:
             if query.ordinal > len(runs):
                 reason = f"I was at {query.target} {len(runs)} time{'s' if len(runs) > 1 else ''}"
                 return Draft(query.kind, None, 0.0, frames, reason=reason)
-            still = runs[-1][1] == len(scene) - 1 and runs[-1][0] > 0  # evidence that never changes tells nothing
+            # Evidence that hardly ever ends tells nothing of the end.
+            still = runs[-1][1] == len(scene) - 1 and runs[-1][0] > len(scene) // 2
             if boundary is Boundary.END and still and query.ordinal in (0, -1, len(runs)):
                 if len(runs) == 1 or query.ordinal == len(runs):
                     return Draft(query.kind, None, 0.0, frames, reason=f"I have not left {query.target} yet")
