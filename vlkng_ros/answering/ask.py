@@ -159,8 +159,8 @@ class MemoryQuery:
         watch.lap("retrieve")
         if said and draft.thing == query.target:
             draft = dataclasses.replace(draft, thing=said)  # "I have not seen ..." is said in the asker's words
-        if query.times and draft.thing and not draft.value and query.motion is None:
-            draft = dataclasses.replace(draft, thing=f"{draft.thing} in that time")
+        if (query.times or query.now) and draft.thing and not draft.value and query.motion is None:
+            draft = dataclasses.replace(draft, thing=f"{draft.thing} {'now' if query.now else 'in that time'}")
         worked = Worked(draft, note=note)
         if self._model is not None and len(scene):
             asked = Asked(self._retriever, finder, query, scene, draft, as_of_ns, asker)
@@ -207,7 +207,7 @@ class MemoryQuery:
                 at = int(abs(scene.stamps_ns - window.moment_ns).argmin())
                 first, last = at, at + 1
             scene = self._retriever.part(scene, first, max(first, last))
-        return scene
+        return self._retriever.part(scene, len(scene) - 1, len(scene)) if query.now and len(scene) else scene
 
     def _where(self, scene: Scene) -> tuple[float, float, float]:
         x, y, z = scene.positions_m[-1].tolist()

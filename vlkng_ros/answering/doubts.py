@@ -28,6 +28,7 @@ _EACH = re.compile(
 )
 """Of all of a kind nothing is known: there may be others."""
 _NTH = re.compile(r"^(?:second|third|fourth|fifth)\b")
+_PRONOUN = re.compile(r"^(?:it|that|this|these|those|they|them|him|her|he|she|one|ones)$")
 _IT = re.compile(r"^(?:is|was) it\b|^(?:are|were) we\b|^(?:am|was) i\b")
 """The weather, the light, and what else no thing is asked for."""
 
@@ -54,6 +55,11 @@ def _doubt(query: Query, draft: Draft, retriever: Retriever, scene: Scene) -> st
     denied = draft.value in (None, 0) and not (told or query.negated)
     if query.unclear and (denied or query.kind is AnswerKind.COUNT):
         return f"I do not understand '{query.whole}'"
+    if denied and _PRONOUN.match(query.target):
+        return f"I do not know what '{query.target}' is"
+    named = query.target or query.choices or query.parts or query.motion or query.open
+    if denied and query.kind is AnswerKind.BINARY and not named:
+        return "I do not know what you mean"
     if not denied or query.kind not in (AnswerKind.BINARY, AnswerKind.COUNT) or not query.target:
         return ""
     if query.kind is AnswerKind.COUNT and PLACES.issuperset(terms(query.target)) and not query.parts:

@@ -28,7 +28,7 @@ from vlkng_ros.memory.words import COLORS, terms
 from vlkng_ros.retrieval.amounts import ANY
 from vlkng_ros.retrieval.comparing import Most
 from vlkng_ros.retrieval.excluding import unheard
-from vlkng_ros.retrieval.grammar import NEAR, ORDINAL_TIME
+from vlkng_ros.retrieval.grammar import NEAR, ORDINAL_TIME, PREDICATES
 from vlkng_ros.retrieval.kinds import things_of_kind
 from vlkng_ros.retrieval.lasting import Lasting
 from vlkng_ros.retrieval.motion_phrases import Boundary, MotionKind
@@ -42,7 +42,7 @@ from vlkng_ros.types import NS_PER_S, AnswerKind, Vec3
 
 _THINGS_NEAR = re.compile(
     r"^(?:how many|(?:is|are|was|were) there .+) (?:things|objects|items) (?:are |were |is )?(?:there )?"
-    r"(?:near|next to|beside|around|close to|by)\b"
+    r"(?P<how>near|next to|beside|around|close to|by|on top of|on|under|below|above|behind|in front of)\b"
 )
 _STANDS = re.compile(rf"(?:ones? )?{NEAR}\b")
 """What must not be true of a thing is where it stands ("not near the cup"): nothing looks for that."""
@@ -101,9 +101,11 @@ class Extractive:
                 offset, scene = self._doings.circumstance(query.motion, scene)
             if not len(scene):
                 return Draft(query.kind, None, 0.0, reason="nothing was recorded in that time")
-            return shifted(
-                of_anything(query, self._retriever, self._finder, scene, asker_m, self._min_confidence), offset
-            )
+            told = of_anything(query, self._retriever, self._finder, scene, asker_m, self._min_confidence)
+            if query.kind is AnswerKind.POSITION and isinstance(told.value, str):
+                also = f"That is {told.value}. {told.also}".strip()
+                told = dataclasses.replace(told, value=told.frames[0][0], also=also)
+            return shifted(told, offset)
         if query.parts and len(scene):
             return of_several(query, lambda part: self._of_target(part, scene, asker_m))
         if query.choices and (query.motion is None or query.motion.leaves_target):
@@ -146,8 +148,8 @@ class Extractive:
         if not query.target and query.kind is AnswerKind.POSITION and query.times:
             last = len(scene) - 1
             return Draft(query.kind, last, EVENT_CONFIDENCE, ((last, 1.0),))
-        if _THINGS_NEAR.search(query.text.lower()):
-            return self._things_near(query, scene, asker_m)
+        if near := _THINGS_NEAR.search(query.text.lower()):
+            return self._things_near(query, near["how"], scene, asker_m)
         if query.kind is AnswerKind.COUNT and not query.target:
             return everything(query, self._retriever, self._finder, scene)
         if query.kind is AnswerKind.DURATION and query.target in TRIP:
@@ -202,13 +204,13 @@ class Extractive:
         draft = Draft(query.kind, text or None, sure, frames, thing=query.target, reason=reason)
         return ordered(query, self._relating(scene, asker_m), draft)
 
-    def _things_near(self, query: Query, scene: Scene, asker_m: Vec3 | None) -> Draft:
+    def _things_near(self, query: Query, how: str, scene: Scene, asker_m: Vec3 | None) -> Draft:
         """Things of any kind beside another one are named, not counted: of most it is not known where they stand."""
-        to = Relation("near", (query.target,), "near")
+        to = Relation(PREDICATES.get(how, how), (query.target,), how)
         asked = dataclasses.replace(query, kind=AnswerKind.TEXT, target="", open=True, relation=to, amount=ANY)
         draft = of_anything(asked, self._retriever, self._finder, scene, asker_m, self._min_confidence)
         known = f"; I know of {draft.value}" if draft.value is not None else ""
-        reason = f"I do not know how many things are near {query.target}{known}"
+        reason = f"I do not know how many things are {how} {query.target}{known}"
         return Draft(query.kind, None, 0.0, draft.frames, reason=reason)
 
     def _relating(self, scene: Scene, asker_m: Vec3 | None) -> Relating:

@@ -114,7 +114,8 @@ _INTERVALS = (
         rf"was it|is there|lies|lay)?\s*between {_SAW}(?P<one>.+?) and {_SAW}(?P<other>.+)$"
     ),
     re.compile(
-        rf"^how (?:long|much (?:time|later)) after {_SAW}(?P<one>.+?) did {grammar.SUBJECT} {grammar.SEEING} "
+        rf"^how (?:long|much (?:time|later)|many (?:seconds|minutes|hours|days)) after "
+        rf"{_SAW}(?P<one>.+?) did {grammar.SUBJECT} {grammar.SEEING} "
         r"(?P<other>.+)$"
     ),
     re.compile(

@@ -50,7 +50,7 @@ SAME: tuple[tuple[str, ...], ...] = (
     ("lobby", "foyer", "entrance hall"),
     ("cafeteria", "canteen", "dining hall"),
     ("parking lot", "car park"),
-    ("television", "tv", "tv set", "television set", "tv screen"),
+    ("television", "tv", "tv set", "television set", "tv screen", "telly"),
     ("houseplant", "potted plant"),
     ("dining table", "kitchen table", "dinner table"),
     ("traffic light", "stoplight", "traffic signal"),

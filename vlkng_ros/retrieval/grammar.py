@@ -186,7 +186,15 @@ ORDINAL_TIME = re.compile(
     r"\b(?:for )?the (second|third|fourth|fifth) time\b|\b(second|third|fourth|"
     r"fifth)(?= (?:turn|stop|time|building|thing|object|item)\b)"
 )
-NOW = re.compile(r"\b(?:right now|now|currently|at the moment|at this moment|at present)\b")
+_NOW = r"(?:right now|now|currently|at the moment|at this moment|at present)"
+NOW = re.compile(rf"\b{_NOW}\b")
+_VIEW = r"(?:see|seeing|looking at|facing|watching|in view|in sight|visible)"
+IN_VIEW_NOW = re.compile(rf"\b{_VIEW}\b.*\b{_NOW}\b|\b(?:currently|now|presently) {_VIEW}\b")
+THING_FROM = re.compile(
+    r"^(?:is |are |was |were )?(?:the )?(?:thing|object|item|one)s? (?:to|from) "
+    r"(?:the|a|an|my|your) (?P<object>[a-z].*)$"
+)
+"""The place of what is nearest to, or farthest from, another thing."""
 NEGATION = re.compile(
     r"\b(?:that|which|who)?\s*(?:is|are|was|were|does|do|did|has|have)(?:n't| not)\s+(?:a |an |the |"
     r"any )?([a-z][a-z \-]*?)(?=$|[,.;]|\band\b|\bbut\b)"

@@ -62,6 +62,8 @@ class Query:
     motion: Motion | None = None
     present: bool = False
     """Asks about the moment of asking ("are you", "how long have you been", "right now")."""
+    now: bool = False
+    """Asks what is in view at the moment of asking."""
     definite: bool = False
     """Says "the", "that", "your": takes for granted that there is such a thing."""
     factive: bool = False
@@ -200,6 +202,7 @@ def parse(text: str) -> Query:
         amount=amount,
         motion=motion,
         present=present,
+        now=kind in (AnswerKind.BINARY, AnswerKind.COUNT) and bool(grammar.IN_VIEW_NOW.search(asked)),
         definite=bool(grammar.DEFINITE.search(body)),
         factive=bool(grammar.FACTIVE.search(rest)),
         times_asked=times_asked,
@@ -314,12 +317,16 @@ def _attribute(text: str, kind: AnswerKind) -> tuple[str, str, str]:
 
 def _open(text: str, kind: AnswerKind, superlative: Superlative | None) -> tuple[bool, Relation | None]:
     """-> (whether it is asked what there is, the relation in which that stands to something)."""
+    by_distance = superlative in (Superlative.NEAREST, Superlative.FARTHEST)
+    if kind is AnswerKind.POSITION and by_distance and (found := grammar.THING_FROM.search(text)):
+        return True, Relation("near", (found["object"],), f"{superlative.value if superlative else ''} to")
     if kind is not AnswerKind.TEXT:
         return False, None
     if grammar.WHICH_THING.search(text):
         return True, None
     if (
-        superlative in (Superlative.NEAREST, Superlative.FARTHEST)
+        by_distance
+        and superlative is not None
         and (to := grammar.TO_THING.search(text))
         and grammar.WHICH_THING.search(text[: to.start()])
     ):

@@ -69,6 +69,13 @@ _SAME_ASKED = (
                 rf"({'|'.join(sorted(COLORS | SIZES))})\b"), r"\1 thing"),
     (re.compile(r"\bnothing\b(?! but\b)"), "no anything"),
     (re.compile(r"^((?:for )?how long .+?) for$"), r"\1"),
+    (re.compile(rf"^how (?:long|many (?:seconds|minutes|hours)) did {WHOSE} {A_TRIP} (?:take|last|go on)$"),
+     "how long was the trip"),
+    (re.compile(rf"^when did {WHOSE} {A_TRIP} (?:start|begin)$"), "when did you start"),
+    (re.compile(r"^(what|who|which [a-z ]+?) did (you|i|we) just (see|pass|notice)$"), r"\1 did \2 \3 last"),
+    (re.compile(r"^(?:(?:can|could|would) you )?(?:go|drive|take me|bring me|return|navigate)(?: back)? "
+                r"to where (you|i|we) (?:was|were)\b"),
+     r"where were \1"),
     (re.compile(r"^how many (?:different )?(?:buildings|houses) (?:did|have) (you|i|we) "
                 r"(?:enter(?:ed)?|visit(?:ed)?|(?:go|gone) in(?:to)?)\b"),
      r"how many times did \1 enter a building"),

@@ -7,6 +7,7 @@ import re
 from vlkng_ros.errors import QuestionError
 from vlkng_ros.retrieval import grammar
 from vlkng_ros.retrieval.padding import without_padding
+from vlkng_ros.retrieval.referring import resolved
 from vlkng_ros.retrieval.rewording import reworded
 
 _PLAIN = str.maketrans("“”„«»’‘`？！，。…–—", '"""""\'\'\'?!,. --')
@@ -53,8 +54,12 @@ def normalised(text: str) -> tuple[str, tuple[str, ...]]:
     asking = [part for part in parts if asks(part)]
     if len(parts) > 1 and grammar.GO_WHERE.search(parts[-1]):
         asking = [re.sub(r"^(?:is|are) there (?:any |some )?", "where is ", re.sub(r"[?!.]+$", "", parts[-2]))]
-    chosen = asking[-1] if len(parts) > 1 and asking else asked
-    return reworded(unwrapped(_END.sub("", _turned(chosen)))), quoted
+    chosen = asked
+    if len(parts) > 1 and (asking or grammar.THERE.search(_END.sub("", parts[-1]))):
+        last = parts[-1] if grammar.THERE.search(_END.sub("", parts[-1])) else asking[-1]
+        chosen = resolved(_END.sub("", last), parts[: parts.index(last)]) if last in parts else last
+    said = unwrapped(_END.sub("", _turned(chosen)))
+    return (said if said == asked else reworded(said)), quoted
 
 
 def _turned(text: str) -> str:

@@ -24,6 +24,8 @@ _YOU_SAW = re.compile(
     rf"{grammar.SUBJECT} (?:have |had |just |ever )*{grammar.SEEING}$"
 )
 """Whose the seeing was says nothing of the thing ("the first vehicle you saw")."""
+_STANDS = re.compile(r"(?<=[a-z]) (?:parked|hanging|lying|sitting|stored|kept|mounted|installed|hidden)$")
+"""How it is there says nothing of the thing whose place is asked."""
 _USED = re.compile(
     r"^(?P<rest>(?P<thing>(?:[a-z'-]+ )*?(?P<last>[a-z-]+)) to [a-z]+) (?:at|on|in|from|with|out of|under|into)$"
 )
@@ -50,6 +52,7 @@ def phrase_of(text: str, kind: AnswerKind, requested: bool) -> str:
         text = grammar.TAIL.sub("", text)
         text = re.sub(r"\s+(?:is|are|was|were)(?: the)?$", "", text)
         text = _YOU_SAW.sub("", text)
+        text = _STANDS.sub("", text) if kind is AnswerKind.POSITION else text
         text = re.sub(r"\s+in$", "", text) if kind is AnswerKind.POSITION else text
         text = re.sub(r"^(?:to|of|for|at|in|on|into|where|with)\s+", "", text)
         text = grammar.ARTICLE.sub("", text).strip(" ,'-")

@@ -174,6 +174,7 @@ def test_yes_no_and_why(memory: MemoryQuery, question: str, yes: bool | None, sa
         ("Where is the chair closest to the cup?", 3, "I saw: chair"),
         ("Where is the nearest chair to the cup?", 3, "I saw: chair"),
         ("Where is the nearest chair to me?", 3, "It is 3.0 m away."),
+        ("Where is the farthest thing from the cup?", 2, "That is dog. 10.4 m from it."),
         ("Where is the cat most often?", 1, "2 of the 2 times that I saw it."),
     ],
 )

@@ -91,6 +91,10 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryQuery]:
         ("You haven't seen a cat, have you?", True),
         ("Did you see nothing?", False),
         ("Can I sit somewhere?", False),
+        ("I lost my cup. Did you see it?", True),
+        ("I lost my dog. Have you seen him?", False),
+        ("Do you see the cat right now?", False),
+        ("Is there a person? Do you currently see him?", False),
         ("Did you see a person in the last quarter hour?", True),
     ],
 )
@@ -130,6 +134,9 @@ def test_yes_or_no(memory: MemoryQuery, question: str, yes: bool) -> None:
         ("What time is it?", "I know when I saw what, and not what time it is now."),
         ("Who are you?", "I only know what I saw: ask me where, when or how many."),
         ("What did you see on your right?", "I do not know on which side of me things were."),
+        ("Did you see it?", "I do not know what you mean."),
+        ("What is that?", "I do not know what 'that' is."),
+        ("How many things are on the cup?", "I do not know how many things are on cup."),
         ("Why is the cat there?", "I remember what I saw, and not why it is so."),
         ("When will you see the cat?", "I remember what was, and do not know what will be."),
         ("Will the cat be there tomorrow?", "I remember what was, and do not know what will be."),
@@ -181,6 +188,9 @@ def test_all_things_are_counted_where_none_is_named(memory: MemoryQuery) -> None
         "Where is the cup? Where is the cat?",
         "Where is the nearest cat to me?",
         "Would you mind telling me where the cat sits?",
+        "Is there a cat? Take me there.",
+        "I lost my cat. Can you find it?",
+        "Where is my cat sitting?",
         "Where was the cat visible?",
         "Where can I find a cat to play with?",
         "Where is the animal that is not a zorblax?",
@@ -229,6 +239,11 @@ def test_a_kind_a_length_and_what_is_ahead(memory: MemoryQuery) -> None:
     assert memory.ask(Question("When was the tv last in view?")).value == 160 * SECOND
     assert memory.ask(Question("I am hungry, where can I go?")).keyframes[0].keyframe.keyframe_id == 2
     assert memory.ask(Question("How long was the trip?")).value == 90.0
+    assert memory.ask(Question("How many minutes did the trip take?")).value == 90.0
+    assert memory.ask(Question("When did the trip begin?")).value == 100 * SECOND
+    assert memory.ask(Question("What did you just see?")).value == "person"
+    assert memory.ask(Question("How many seconds after the cat did you see the tv?")).value == 30.0
+    assert memory.ask(Question("Go back to where you were a minute ago")).keyframes[0].keyframe.keyframe_id == 4
     assert memory.ask(Question("What is the third thing you saw?")).value == "cat"
     assert memory.ask(Question("What did you see at the beginning of the trip?")).value == "cup, dining table"
     assert memory.ask(Question("What did you see at the end?")).value == "person"
