@@ -214,6 +214,8 @@ class Perception:
     """Ids of the keyframes described together: ``local_id`` names the same thing in all of them."""
     visual_encoder: str = ""
     """What made the detections' embeddings; vectors of different encoders are never compared."""
+    incomplete: str = ""
+    """Why a part of it is missing; empty where it is whole."""
 
 
 class TextEncoder(Protocol):

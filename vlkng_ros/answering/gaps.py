@@ -1,6 +1,6 @@
 """What was never described cannot be denied: how sure "I have not seen ..." is where frames have no description.
 
-Frames wait for theirs while a model is away or after a salvage, and some fail for good.
+Frames wait for theirs while a model is away or after a salvage, which may find a part of it only; some fail for good.
 """
 
 from __future__ import annotations
@@ -51,4 +51,4 @@ def _notice(share: float, frames: int, *, exact: bool) -> str:
         return "Nothing that was recorded then is described yet."
     count = round(share * frames)
     which = f"{count} of {frames}" if exact else f"about {count} of {frames}"
-    return f"But {which} frames recorded then are not described, and may show it."
+    return f"But {which} frames recorded then are not wholly described, and may show it."

@@ -166,7 +166,7 @@ def _print(report: dict[str, Any]) -> None:
 
 
 def _keyframes(report: dict[str, Any]) -> str:
-    failed = f", {report['failed']} that could not be described" if report["failed"] else ""
+    failed = f", {report['failed']} that could not be described, or only in part" if report["failed"] else ""
     return f"{report['keyframes']}, {report['pending']} not described yet{failed}"
 
 

@@ -150,7 +150,7 @@ def store(memory: Store, head: Head, seen: Seen, perception: Perception, numbers
     made_by = [catalogs.term_number(name) for name in (backend, model, perception.visual_encoder)]
     connection.execute(
         "UPDATE keyframe SET state = 1, described = ?, revision = ?, first_observation = ?, observations = ?, "
-        "backend = ?, model = ?, visual_encoder = ?, span = ?, failure = NULL WHERE id = ?",
+        "backend = ?, model = ?, visual_encoder = ?, span = ?, failure = ? WHERE id = ?",
         (
             head.description,
             head.revision,
@@ -158,6 +158,7 @@ def store(memory: Store, head: Head, seen: Seen, perception: Perception, numbers
             len(rows),
             *made_by,
             span,
+            perception.incomplete or None,
             keyframe_id,
         ),
     )

@@ -39,6 +39,8 @@ from vlkng_ros.memory.spans import read_spans
 from vlkng_ros.memory.view_reader import ViewReader
 from vlkng_ros.types import Entity, FloatArray, Keyframe, Observation, Relation
 
+_INCOMPLETE = "(state <> 1 OR failure IS NOT NULL)"
+
 
 class MemoryReader(ViewReader):
     """Reads a memory and follows its writer. Any number of readers; use each from one thread at a time.
@@ -180,12 +182,12 @@ class MemoryReader(ViewReader):
             return int(self._one("SELECT COUNT(*) FROM observation WHERE told"))
 
     def undescribed(self, ids: Sequence[int] | None = None) -> int:
-        """How many keyframes, of these or of all, have no description: it is pending, or failed."""
+        """How many keyframes, of these or of all, have no description, or a part of one: pending, failed, salvaged."""
         with self._reading():
             if ids is None:
-                return int(self._one("SELECT COUNT(*) FROM keyframe WHERE state <> 1"))
+                return int(self._one(f"SELECT COUNT(*) FROM keyframe WHERE {_INCOMPLETE}"))
             return sum(
-                self._one(f"SELECT COUNT(*) FROM keyframe WHERE state <> 1 AND id IN ({','.join(map(str, part))})")
+                self._one(f"SELECT COUNT(*) FROM keyframe WHERE {_INCOMPLETE} AND id IN ({','.join(map(str, part))})")
                 for part in (ids[start : start + 500] for start in range(0, len(ids), 500))
             )
 

@@ -180,8 +180,8 @@ class _Source:
         try:
             caption = self._rows.keyframes([number])[0].caption
             observations = self._rows.observations(number)
-            query = "SELECT observations, backend, model, visual_encoder FROM keyframe WHERE id = ?"
-            count, *names = self._connection.execute(query, (number,)).fetchone()
+            query = "SELECT observations, failure, backend, model, visual_encoder FROM keyframe WHERE id = ?"
+            count, incomplete, *names = self._connection.execute(query, (number,)).fetchone()
             query = "SELECT IFNULL(MAX(ordinal) + 1, 0), COUNT(text.id) FROM keyframe_text kt LEFT JOIN text "
             query += "ON text.id = kt.text WHERE kt.keyframe = ?"
             sentences, there = self._connection.execute(query, (number,)).fetchone()
@@ -196,8 +196,17 @@ class _Source:
             )
             backend, model, encoder = (self._catalogs.term(name) for name in names)
             detections = tuple(one.detection for one in observations)
-            perception = Perception(caption, detections, relations, backend, model, visual_encoder=encoder)
-            return _Description(perception, count == len(observations) and sentences == there)
+            whole = count == len(observations) and sentences == there
+            perception = Perception(
+                caption,
+                detections,
+                relations,
+                backend,
+                model,
+                visual_encoder=encoder,
+                incomplete=incomplete or ("" if whole else "lost with a damaged memory"),
+            )
+            return _Description(perception, whole)
         except _BROKEN:
             return None
 

@@ -32,7 +32,7 @@ def test_what_was_not_seen_is_less_sure_where_a_part_was_never_described(tmp_pat
     sure, unsure = (ask(path, "Where is the elephant?") for path in (whole, tmp_path / "gaps.db"))
     assert (sure.status, sure.text) == (AnswerStatus.NOT_FOUND, "I have not seen elephant.")
     assert unsure.status is AnswerStatus.NOT_FOUND
-    told = "I have not seen elephant. But 4 of 8 frames recorded then are not described, and may show it."
+    told = "I have not seen elephant. But 4 of 8 frames recorded then are not wholly described, and may show it."
     assert unsure.text == unsure.message == told
     assert unsure.confidence <= sure.confidence / 2
     assert ask(tmp_path / "gaps.db", "Is there an elephant?").text.startswith("No, I have not seen elephant. But 4 of")

@@ -92,7 +92,7 @@ def test_images_that_were_left_behind_are_missed(db: Path, capsys: pytest.Captur
 def test_what_is_not_described_yet_is_not_said_not_to_be_there(db: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("ask", "--memory", db, "Where is the dog?") == 0
     shown = capsys.readouterr().out
-    assert "I have not seen dog. But 1 of 3 frames recorded then are not described, and may show it." in shown
+    assert "I have not seen dog. But 1 of 3 frames recorded then are not wholly described, and may show it." in shown
     assert f"(1 keyframe not described yet: vlkng perceive --memory {db})" in shown
     assert run("ask", db, "Where is the dog?") == 2
     assert capsys.readouterr().err == f"vlkng: '{db}' looks like a memory, which is named as --memory FILE\n"

@@ -208,6 +208,23 @@ def test_a_thing_whose_name_is_lost_is_what_it_was_described_as(stored, path):
         assert [o.detection.label for o in reader.observations(7)] == ["a red cup", "table"]
 
 
+def test_a_description_of_which_a_part_is_lost_is_no_proof_of_absence(written, path):
+    shutil.rmtree(written.with_suffix(".frames"))
+    connection = sqlite3.connect(written)
+    connection.execute("DELETE FROM observation WHERE id IN (SELECT id FROM observation ORDER BY id LIMIT 3)")
+    connection.commit()
+    connection.close()
+    new, again = path.with_name("new.db"), path.with_name("again.db")
+    shortened = brought_over(written, new).shortened
+    assert shortened > 0
+    brought_over(new, again)
+    for file in (new, again):
+        with MemoryReader.open(file) as reader:
+            assert (reader.undescribed(), reader.stats().pending) == (shortened, 0)
+            frames = reader.frames().ids.tolist()
+            assert (reader.undescribed(frames[:1]), reader.undescribed(frames[-1:])) == (1, 0)
+
+
 def test_a_file_whose_beginning_is_cut_off_anywhere_is_read_from_its_end(stored, path):
     whole = stored[0]
     path.write_bytes(whole[len(whole) // 2 // PAGE * PAGE + 1000 :])
