@@ -29,7 +29,7 @@ from vlkng_ros.retrieval.matching import OTHER_WORDING_WEIGHT, Fit, Matcher, Wor
 from vlkng_ros.retrieval.motion_phrases import MotionKind
 from vlkng_ros.retrieval.phrases import is_clause, is_doing, thing_of
 from vlkng_ros.retrieval.query import Query
-from vlkng_ros.retrieval.ranking import in_order, peaks_of, settled, with_relation
+from vlkng_ros.retrieval.ranking import PEAKS, in_order, peaks_of, settled, with_relation
 from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
 from vlkng_ros.types import AnswerKind, Vec3
 
@@ -115,11 +115,11 @@ class HybridSearch:
         total, support = self._related(query, scene, total, support, scale)
         for phrase in query.excluded:
             total = self._without(total, f"{phrase} {query.target}", scene)
-        peaks = peaks_of(total, scene.positions_m, scale=scale)
         by = Channel.SPATIAL if query.superlative in _BY_DISTANCE else Channel.TEMPORAL
         superlative = query.superlative if by in self._channels else None
+        peaks = peaks_of(total, scene.positions_m, PEAKS, scale, superlative, asker_m)
         peaks = settled(peaks, evidence.raw, scene.positions_m, superlative, scale)
-        peaks = in_order(peaks, superlative, scene.positions_m, scene.stamps_ns, asker_m)
+        peaks = in_order(peaks, superlative, scene.positions_m, asker_m)
         return Found(peaks, evidence, total, fit, support, needed)
 
     def _support(self, query: Query, fit: Fit, scene: Scene) -> float:

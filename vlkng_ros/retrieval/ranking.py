@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vlkng_ros.retrieval.frame_scores import FrameScores
 from vlkng_ros.retrieval.grammar import Superlative
-from vlkng_ros.types import Float64Array, FloatArray
+from vlkng_ros.types import Float64Array, FloatArray, Vec3
 
 PEAKS = 20
 SAME_PLACE_M = 12.0
@@ -75,14 +75,21 @@ def peaks_of(
     positions_m: FloatArray,
     limit: int = PEAKS,
     scale: float = 1.0,
+    superlative: Superlative | None = None,
+    asker_m: Vec3 | None = None,
 ) -> Peaks:
     """Peaks of evidence, at most one for each place.
+
+    Of more places than ``limit`` that are all well supported, those with the best evidence or, where the first, the
+    last, the nearest or the farthest is asked for, those that are so.
 
     Args:
         evidence: of the scene's frames.
         positions_m: where the robot was, shape ``(n, 3)``.
         limit: number of peaks at most.
         scale: that of the drive (``scale_of``).
+        superlative: what is asked for.
+        asker_m: where who asks is.
     """
     apart = (scale * SAME_PLACE_M) ** 2
     for count in CANDIDATES:
@@ -91,6 +98,13 @@ def peaks_of(
         if len(taken) == limit or count >= len(evidence):
             break
     best = order[taken]
+    floor = SUPPORTED * evidence.highest
+    if len(best) == limit and evidence.scores[best[-1]] >= floor:
+        clear = np.flatnonzero(evidence.scores >= floor)
+        key = order_of(evidence.frames[clear], superlative, positions_m, asker_m)
+        if key is not None:
+            clear = clear[np.argsort(key, kind="stable")[: CANDIDATES[1]]]
+            best = clear[_apart(positions_m[evidence.frames[clear], :2], apart, limit)]
     if len(best) == 1 and not np.ptp(positions_m, axis=0).any():
         best = order[:limit]  # a recording without positions has no places to tell apart
     return Peaks(evidence.frames[best], evidence.scores[best])
@@ -143,26 +157,27 @@ def with_relation(
     return evidence.weighted(RELATION_FLOOR + np.exp(nearest))
 
 
-def in_order(
-    peaks: Peaks,
-    superlative: Superlative | None,
-    positions_m: FloatArray,
-    stamps_ns: NDArray[np.int64],
-    asker_m: tuple[float, float, float] | None,
-) -> Peaks:
+def order_of(
+    frames: NDArray[np.intp], superlative: Superlative | None, positions_m: FloatArray, asker_m: Vec3 | None
+) -> Float64Array | NDArray[np.intp] | None:
+    """By what a superlative sorts some frames, the least first; None where it does not."""
+    if superlative in (Superlative.FIRST, Superlative.LAST):
+        return frames if superlative is Superlative.FIRST else -frames
+    if superlative is None or asker_m is None:
+        return None
+    apart = positions_m[frames, :2] - np.asarray(asker_m[:2])
+    away: Float64Array = np.hypot(apart[:, 0], apart[:, 1]).astype(np.float64)
+    return away if superlative is Superlative.NEAREST else -away
+
+
+def in_order(peaks: Peaks, superlative: Superlative | None, positions_m: FloatArray, asker_m: Vec3 | None) -> Peaks:
     """Peaks in the order that a superlative asks for: the well supported first, by distance or time, then the rest."""
-    if superlative is None or len(peaks.frames) < 2:
+    if len(peaks.frames) < 2:
+        return peaks
+    key = order_of(peaks.frames, superlative, positions_m, asker_m)
+    if key is None:
         return peaks
     supported = peaks.scores >= SUPPORTED * peaks.scores[0]
-    if superlative in (Superlative.FIRST, Superlative.LAST):
-        key = stamps_ns[peaks.frames].astype(np.float64)
-        key = -key if superlative is Superlative.LAST else key
-    elif asker_m is None:
-        return peaks
-    else:
-        apart = positions_m[peaks.frames, :2] - np.asarray(asker_m[:2])
-        key = np.hypot(apart[:, 0], apart[:, 1])
-        key = -key if superlative is Superlative.FARTHEST else key
     chosen = np.flatnonzero(supported)
     order = np.concatenate([chosen[np.argsort(key[chosen], kind="stable")], np.flatnonzero(~supported)])
     return Peaks(peaks.frames[order], peaks.scores[order])

@@ -1,6 +1,7 @@
 import itertools
 
 import numpy as np
+import pytest
 from captioned_drives import SECOND
 from hypothesis import given
 from hypothesis import strategies as st
@@ -105,14 +106,36 @@ def test_first_and_last_reach_over_every_visit_of_a_place() -> None:
 
 def test_nearest_chooses_among_the_well_supported() -> None:
     peaks = Peaks(np.array([30, 20, 1]), np.array([1.0, 0.9, 0.3]))
-    stamps = seconds(*range(40))
     # The asker stands at frame 0: a weak peak at 1 is nearer than the good ones at 20 and 30.
-    nearest = in_order(peaks, Superlative.NEAREST, line(40), stamps, (0.0, 0.0, 0.0))
+    nearest = in_order(peaks, Superlative.NEAREST, line(40), (0.0, 0.0, 0.0))
     assert nearest.frames.tolist() == [20, 30, 1]
-    assert in_order(peaks, Superlative.FARTHEST, line(40), stamps, (0.0, 0.0, 0.0)).frames.tolist() == [30, 20, 1]
-    assert in_order(peaks, Superlative.FIRST, line(40), stamps, None).frames.tolist() == [20, 30, 1]
-    assert in_order(peaks, Superlative.LAST, line(40), stamps, None).frames.tolist() == [30, 20, 1]
-    assert in_order(peaks, None, line(40), stamps, None) is peaks
+    assert in_order(peaks, Superlative.FARTHEST, line(40), (0.0, 0.0, 0.0)).frames.tolist() == [30, 20, 1]
+    assert in_order(peaks, Superlative.FIRST, line(40), None).frames.tolist() == [20, 30, 1]
+    assert in_order(peaks, Superlative.LAST, line(40), None).frames.tolist() == [30, 20, 1]
+    assert in_order(peaks, None, line(40), None) is peaks
+
+
+@pytest.mark.parametrize(
+    ("superlative", "best"),
+    [
+        (None, 60),
+        (Superlative.FIRST, 10),
+        (Superlative.LAST, 90),
+        (Superlative.NEAREST, 50),
+        (Superlative.FARTHEST, 90),
+    ],
+)
+def test_of_more_well_supported_places_than_fit_those_are_peaks_that_are_asked_for(
+    superlative: Superlative | None, best: int
+) -> None:
+    # Every tenth of 100 frames, 20 m apart, shows it nearly as well as the best, frame 60; the asker stands at 48.
+    evidence = np.zeros(100)
+    evidence[10:100:10] = 0.9
+    evidence[[0, 60]] = [0.5, 1.0]
+    found = peaks_of(FrameScores.of_all(evidence), line(100), 3, 1.0, superlative, (96.0, 0.0, 0.0))
+    assert len(found.frames) == 3
+    assert found.frames[0] == best
+    assert 0 not in found.frames  # which shows it half as well as the best
 
 
 def test_a_relation_prefers_what_is_near_the_other_thing() -> None:

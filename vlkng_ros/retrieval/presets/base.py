@@ -15,7 +15,7 @@ from vlkng_ros.retrieval.hybrid_search import DEFINITE
 from vlkng_ros.retrieval.matching import Fit
 from vlkng_ros.retrieval.phrases import is_clause
 from vlkng_ros.retrieval.query import Query
-from vlkng_ros.retrieval.ranking import Peaks, in_order
+from vlkng_ros.retrieval.ranking import Peaks, in_order, order_of
 from vlkng_ros.retrieval.retriever import Found, Retriever, Scene
 from vlkng_ros.types import AnswerKind, Float64Array, FloatArray, Vec3
 
@@ -154,7 +154,9 @@ def found(
     needed: float,
     asker_m: Vec3 | None,
 ) -> Found:
-    """A paper's ranking in the form that answerers take: every frame for itself, ties to the earlier one.
+    """A paper's ranking in the form that answerers take: every frame for itself.
+
+    Of equals the earlier one counts, or which of them the query's superlative asks for.
 
     Args:
         query: whose superlative orders equally good frames.
@@ -166,9 +168,10 @@ def found(
         asker_m: where the asker stands.
     """
     frames = np.flatnonzero(total > 0)
-    frames = frames[np.argsort(-total[frames], kind="stable")][:40]
+    key = order_of(frames, query.superlative, scene.positions_m, asker_m)
+    frames = frames[np.lexsort((frames if key is None else key, -total[frames]))][:40]
     peaks = Peaks(frames, total[frames])
-    peaks = in_order(peaks, query.superlative, scene.positions_m, scene.stamps_ns, asker_m)
+    peaks = in_order(peaks, query.superlative, scene.positions_m, asker_m)
     slots = np.flatnonzero(scores > 0)
     slots = slots[np.argsort(-scores[slots], kind="stable")][:256]
     fit = Fit(slots, scores[slots], np.full(len(slots), support, dtype=np.float32))
