@@ -37,7 +37,9 @@ def load_ranked(
     reader = retriever.reader
     named = _Named(query.target)
     best = max((score for _, score in draft.frames), default=1.0) or 1.0
-    frames = {int(scene.keyframe_ids[frame]): (frame, score) for frame, score in dict(draft.frames).items()}
+    # Two peaks may be of one sighting, and settle on the same frame: the better one counts.
+    scores = dict(reversed(draft.frames))
+    frames = {int(scene.keyframe_ids[frame]): (frame, scores[frame]) for frame, _ in draft.frames}
     ids = list(frames)
     loaded = reader.seen_in(ids[:limit])
     if len(loaded) < min(limit, len(ids)):

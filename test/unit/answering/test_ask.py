@@ -6,9 +6,12 @@ import pytest
 from captioned_drives import SECOND, Seen, WordEncoder, open_writer, remember, round_trip, write
 
 from vlkng_ros.answering import MemoryQuery
+from vlkng_ros.answering.draft import Draft
+from vlkng_ros.answering.keyframes import load_ranked
 from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ConfigError, QuestionError
 from vlkng_ros.memory import MemoryReader
+from vlkng_ros.retrieval.query import parse
 from vlkng_ros.types import Answer, AnswerKind, AnswerStatus, Pose, Question
 
 Ask = Callable[..., Answer]
@@ -50,6 +53,16 @@ def test_a_place_is_the_pose_from_which_it_was_seen(ask: Ask) -> None:
     assert answer.citations == (top.keyframe.keyframe_id,)
     assert [entity.label for entity in answer.entities] == ["sofa"]
     assert answer.timings_ms["total"] >= answer.timings_ms["retrieve"] > 0
+
+
+def test_a_frame_in_which_two_sightings_settle_keeps_the_better_score(drive: Path) -> None:
+    with MemoryReader.open(drive) as reader:
+        retriever = MemoryQuery(reader, None).retriever
+        retriever.refresh()
+        scene = retriever.scene(None, None)
+        draft = Draft(AnswerKind.POSITION, 25, 0.9, ((25, 0.8), (10, 0.4), (25, 0.1)))
+        ranked = load_ranked(retriever, parse("Where is the sofa?"), scene, draft, 5, int(scene.stamps_ns[-1]), "")
+    assert [(r.keyframe.keyframe_id - 1, r.score) for r in ranked.keyframes] == [(25, 1.0), (10, 0.5)]
 
 
 def test_an_attribute_chooses_among_like_things(ask: Ask) -> None:
