@@ -52,8 +52,6 @@ as stated), the power to which the excess is taken, since what misses by most wa
 the greatest factor on a variance."""
 MISFIT_WEIGHT = 50.0
 """Measurements' worth of belief in the calibration."""
-MAX_OUTLINES = 10_000
-"""Kept, to save making them again at the next keyframe."""
 CROWD = 4
 """Things of a kind that a robot may know from one standpoint alone, each in another direction."""
 
@@ -96,16 +94,14 @@ class HybridAssociator:
         return decided
 
     def _outlined(self, records: Iterable[EntityRecord]) -> list[Outline]:
-        """The outlines of entities, made anew of those that are not what they were."""
-        if len(self._outlines) > MAX_OUTLINES:
-            self._outlines.clear()
-        outlines = []
+        """The outlines of entities: kept from one keyframe to the next, which shows most of them as they were."""
+        known, self._outlines = self._outlines, {}
         for record in records:
-            outline = self._outlines.get(record.entity_id)
+            outline = known.get(record.entity_id)
             if outline is None or outline.record is not record:
-                outline = self._outlines[record.entity_id] = Outline(record)
-            outlines.append(outline)
-        return outlines
+                outline = Outline(record)
+            self._outlines[record.entity_id] = outline
+        return list(self._outlines.values())
 
     def _assign_unseen(
         self,
