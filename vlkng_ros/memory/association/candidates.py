@@ -99,9 +99,7 @@ class Candidates:
         self._view = view
         self._cosine = cosine
         self._distance_m = distance_m
-        self._called: dict[str, Called] = {}
-        self._costs = self._look_up(dict.fromkeys(detection.label for detection, _ in seen))
-        """By label of a box and by entity, what it costs to be called otherwise; infinite where that is too unlike."""
+        self._called, self._costs = self._look_up(list(dict.fromkeys(detection.label for detection, _ in seen)))
 
     def alike(self, label: str) -> Iterable[EntityRecord]:
         """Those that are called like one of the boxes."""
@@ -172,7 +170,11 @@ class Candidates:
         shown += [(*open_[row], label) for label, row in zip(labels.tolist(), rows.tolist(), strict=True)]
         return shown, np.concatenate((table, supposed))
 
-    def _look_up(self, labels: Iterable[str]) -> Float64Array:
+    def _look_up(self, labels: Sequence[str]) -> tuple[dict[str, Called], Float64Array]:
+        """What labels may name, and by label and entity what it costs to be called otherwise.
+
+        That is infinite where two labels are too unlike.
+        """
         known: dict[str, list[Outline]] = {}
         for outline in self._outlines:
             known.setdefault(outline.label, []).append(outline)
@@ -184,10 +186,10 @@ class Candidates:
         groups = list(known.values())
         for i, j in zip(*(axis.tolist() for axis in np.nonzero(similar > max(self._cosine, LIKE_LABEL))), strict=True):
             alike[i] += groups[j]
-        self._called = {label: Called(i, alike[i]) for i, label in enumerate(labels)}
+        called = {label: Called(i, alike[i]) for i, label in enumerate(labels)}
         unlike = UNLIKE_COST * (self._cosine - similar) / max(self._cosine - LIKE_LABEL, 0.01)
-        costs: Float64Array = np.where(similar >= self._cosine, 0.0, unlike)
-        return np.where(similar > LIKE_LABEL, costs, math.inf)[:, label_of]
+        costs = np.where(similar > LIKE_LABEL, np.where(similar >= self._cosine, 0.0, unlike), math.inf)
+        return called, costs[:, label_of]
 
     def _nearby(self, record: EntityRecord, detection: Detection) -> float:
         similarity = self._view.similarities(detection.label)[record.label]
