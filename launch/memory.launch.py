@@ -19,6 +19,7 @@ ARGUMENTS = (
     ("namespace", "", "namespace of both nodes; two robots in one graph need two"),
     ("use_sim_time", "false", "take the time from /clock"),
     ("autostart", "true", "configure and activate the nodes at once; false: a lifecycle manager does"),
+    ("respawn", "false", "start a node again, after 5 s, that has ended by itself or died"),
     ("params_file", os.path.join(get_package_share_directory("vlkng_ros"), "config", "vlkng.yaml"), "parameters"),
     ("python", "", "interpreter that runs the nodes, such as ~/vlkng_venv/bin/python; empty: the system's"),
     ("log_level", "info", "debug, info, warn, error or fatal"),
@@ -81,6 +82,8 @@ def make_nodes(context):
                 parameters=[value["params_file"], {**both, **own}],
                 remappings=[topic for topic in topics if topic[0] != topic[1]],
                 arguments=["--ros-args", "--log-level", value["log_level"]],
+                respawn=is_true(value["respawn"]),
+                respawn_delay=5.0,
                 output="screen",
                 emulate_tty=True,
                 # A builder writes what is in its queue before it ends.

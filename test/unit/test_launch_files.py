@@ -137,6 +137,8 @@ def test_both_nodes_start_by_themselves_with_the_installed_parameter_file() -> N
         assert Path(node.parameters[0]).is_file()
         assert node.parameters[1] == {"use_sim_time": False, "autostart": True}
         assert node.remappings == []
+        assert node.respawn is False
+    assert [node.respawn for node in _launch("memory.launch.py", {"respawn": "true"})] == [True, True]
 
 
 def test_topics_are_remapped_and_the_compressed_image_goes_along() -> None:
