@@ -14,6 +14,7 @@ corrections and forgetting by time or area need both.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -28,7 +29,9 @@ from vlkng_ros.memory.keyframe_rows import KeyframeRows
 from vlkng_ros.memory.transactions import Store
 
 EVERY = 256
-"""Keyframes between two looks at the limits: readers index their texts anew when some are gone."""
+"""Keyframes between two looks at the limits."""
+SWEPT = 32
+"""Strings are swept once so many times fewer observations are gone than there are: it takes a look at all of them."""
 AT_ONCE = 16
 """Keyframes summed up in one step. Steps follow upon keyframes one by one, so that none is held up for long."""
 _OLD, _OBSERVED, _GONE, _CHANGED = "old_keyframe", "old_observation", "summed_observation", "changed_keyframe"
@@ -75,6 +78,8 @@ class ObservationRetention:
         self._limits = limits
         self._added = 0
         self._under_way = False
+        self._unswept: float = math.inf if store.head.summarised else 0
+        """Observations that are gone since strings were swept; how many an earlier process left nobody knows."""
         self._keyframe_terms: set[int] = set()
         """Who or what described keyframes, up to the description of that number: keyframes grow in number with age."""
         self._upto = 0
@@ -90,7 +95,7 @@ class ObservationRetention:
         try:
             with self._store.using():
                 done = self._step(oldest_ns, self._limits.count)
-                if self._under_way and done < AT_ONCE:
+                if done < AT_ONCE and self._unswept * SWEPT > self._store.head.observations:
                     self._sweep()
                 self._under_way = done == AT_ONCE
         except MemoryFileError as error:
@@ -115,10 +120,12 @@ class ObservationRetention:
         if chosen:
             with store.operation() as head:
                 summing = _Summing(store, head.revision)
-                head.observations -= summing.run([one.keyframe_id for one in chosen])
+                gone = summing.run([one.keyframe_id for one in chosen])
+                head.observations -= gone
                 head.summarised = chosen[-1].described
                 before = () if head.summarised_ns is None else (head.summarised_ns,)
                 head.summarised_ns = max(*before, *(one.stamp_ns for one in chosen), chosen[0].stamp_ns)
+            self._unswept += gone
             # Only what was looked up may name what is gone: where entities are has not changed.
             store.keyframes.clear()
         return len(chosen)
@@ -168,6 +175,7 @@ class ObservationRetention:
                     execute(f"DELETE FROM text_vector WHERE text IN {unused}")
                 execute(f"DELETE FROM {table} WHERE id IN {unused}")
             execute("DELETE FROM used_string")
+        self._unswept = 0
         store.catalogs.clear()
         store.texts.clear()
 

@@ -233,6 +233,27 @@ def test_a_disk_that_is_full_meanwhile_loses_nothing_and_is_tried_again(path, mo
         assert reader.entity("hybrid", "lamp_1").observation_count == 12
 
 
+def test_strings_are_swept_the_more_rarely_the_more_there_is_to_look_at(path, monkeypatch):
+    monkeypatch.setattr(observation_retention, "EVERY", 4)
+    monkeypatch.setattr(observation_retention, "SWEPT", 2)
+    sweeps = []
+    sweep = observation_retention.ObservationRetention._sweep
+    monkeypatch.setattr(
+        observation_retention.ObservationRetention, "_sweep", lambda self: (sweeps.append(1), sweep(self))
+    )
+    with open_writer(path, observation_limits=ObservationLimits(count=32)) as writer:
+        remember(writer, [frame(i, 0.0, "lamp", caption=f"Room {i}.") for i in range(32 + 64)])
+        # 64 are gone, 4 at a time: it is swept each time that 20 are, more than a half of 32 and those that came.
+        assert len(sweeps) == 3
+    with open_writer(path, observation_limits=ObservationLimits(count=32)) as writer:
+        remember(writer, [frame(96 + i, 0.0, "lamp", caption=f"Room {96 + i}.") for i in range(4)])
+        assert len(sweeps) == 4  # what an earlier process left is not known
+    with MemoryReader.open(path) as reader:
+        rooms = [text.text for text in reader.texts() if text.text.startswith("Room ")]
+        assert len(rooms) <= 32 + 4
+        assert rooms[-1] == "Room 99."
+
+
 def test_the_limits_are_parameters_of_the_builder(path, monkeypatch):
     monkeypatch.setattr(observation_retention, "EVERY", 8)
     memory = MemoryConfig(path=str(path), keep_observations_days=10 / 86_400)
