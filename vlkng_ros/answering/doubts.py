@@ -65,7 +65,7 @@ def _doubt(query: Query, draft: Draft, retriever: Retriever, scene: Scene) -> st
     if query.kind is AnswerKind.COUNT and PLACES.issuperset(terms(query.target)) and not query.parts:
         return f"I do not know how many {query.target}: nothing I saw was called so"
     asked = query.text.lower()
-    if query.kind is AnswerKind.BINARY and _IT.search(asked):
+    if query.kind is AnswerKind.BINARY and _IT.search(asked) and query.superlative is None:
         return "I do not know: nothing I saw tells"
     if query.kind is AnswerKind.BINARY and _BEEN.search(asked):
         return f"I do not know: nothing I saw was called {query.target}"

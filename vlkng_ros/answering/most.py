@@ -83,6 +83,8 @@ def _named(query: Query, slots: list[int], texts: Sequence[str], said: frozenset
 
 def whether_most(query: Query, relating: Relating) -> Draft:
     """Whether the target is what most pictures show, or the fewest."""
+    if not query.target:
+        return Draft(query.kind, None, 0.0, reason="I do not know what you mean")
     thing = relating.thing(query, query.target)
     if not thing.seen:
         return Draft(query.kind, query.negated, absence(thing.sure, len(relating.scene)), thing=query.target)

@@ -99,6 +99,8 @@ def ago(stamp_ns: int, as_of_ns: int, since: str = "") -> str:
 
 def span(seconds: float) -> str:
     """A length of time in the unit that fits."""
+    if seconds < 0.5:
+        return "less than a second"
     if seconds < 90:
         return "1 second" if f"{seconds:.0f}" == "1" else f"{seconds:.0f} seconds"
     if seconds < 5400:

@@ -71,6 +71,14 @@ _SAME_ASKED = (
     (re.compile(r"^((?:for )?how long .+?) for$"), r"\1"),
     (re.compile(rf"^how (?:long|many (?:seconds|minutes|hours)) did {WHOSE} {A_TRIP} (?:take|last|go on)$"),
      "how long was the trip"),
+    (re.compile(r"^(?:has it been|is it|was it) ((?:no |not )?(?:more|longer|less) than|at least|over|under) "
+                r"([a-z0-9. ]+?(?:second|minute|hour|day|week)s?) since (you|i|we) (?:have )?(?:last )?"
+                r"(?:saw|seen|passed) (.+)$"),
+     r"did \3 last see \4 \1 \2 ago"),
+    (re.compile(r"^how (?:long|much time) (?:did|have) (you|i|we) spen[dt] (?:looking at|watching|seeing|facing)\b"),
+     r"how long did \1 look at"),
+    (re.compile(r"^(what|who|which [a-z]+) did (you|i|we) (?:see|look at|watch) (?:for )?(?:the )?longest(?: time)?$"),
+     r"\1 did \2 see most often"),
     (re.compile(rf"^when did {WHOSE} {A_TRIP} (?:start|begin)$"), "when did you start"),
     (re.compile(r"^(what|who|which [a-z ]+?) did (you|i|we) just (see|pass|notice)$"), r"\1 did \2 \3 last"),
     (re.compile(r"^(?:(?:can|could|would) you )?(?:go|drive|take me|bring me|return|navigate)(?: back)? "

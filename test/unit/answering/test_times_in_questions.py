@@ -53,6 +53,8 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryQuery]:
         ("Did you see the cup at least an hour ago?", True, "I saw: cup"),
         ("Did you last see the cup more than an hour ago?", True, "I last saw it at"),
         ("Did you last see the cat more than an hour ago?", False, "I last saw it at"),
+        ("Has it been more than an hour since you saw the cup?", True, "I last saw it at"),
+        ("Is it less than 5 minutes since you saw the lamp?", False, "I last saw it at"),
         ("Was the dog first seen today?", False, "I first saw it at"),
         ("Did you see the dog at noon?", True, "I saw: dog"),
         ("Did you see the cup around noon?", False, "in that time"),
@@ -96,6 +98,8 @@ def test_yes_or_no(memory: MemoryQuery, question: str, yes: bool | None, said: s
         ("How long did you look at the cat at a time?", 20.0),
         ("What is the longest that you looked at the cat?", 20.0),
         ("How long was the cat in view?", 30.0),
+        ("How much time did you spend looking at the cat?", 30.0),
+        ("What did you look at the longest?", "cat"),
         ("On how many days did you see the dog?", 2),
         ("On how many mornings did you see the dog?", 0),
         ("What did you see only once?", "lamp"),
@@ -157,5 +161,6 @@ def test_one_morning_is_not_every_morning_and_what_is_in_view_was_not_left(memor
     assert (early.value, early.text) == (None, "I remember only one morning, and saw cat then.")
     there = memory.ask(Question("When did you leave the cat?", since_ns=ns(20, 12, 15), as_of_ns=ns(20, 12, 20, 20)))
     assert (there.value, there.text) == (None, "I have not left cat yet.")
+    assert memory.ask(Question("How long did you look at the lamp?")).text.startswith("For less than a second.")
     nothing = memory.ask(Question("Where were you 20 days ago?"))
     assert nothing.text == "Nothing was recorded in that time."
