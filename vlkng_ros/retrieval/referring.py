@@ -20,10 +20,12 @@ _NAMED = re.compile(
 
 
 def resolved(text: str, before: Sequence[str]) -> str:
-    """A sentence that asks, with what the sentences before it name last in the place of "it" or "there"."""
-    named = [found["thing"] for part in before for found in _NAMED.finditer(part)]
+    """A sentence that asks, with what the last sentence before it is about in the place of "it" or "there"."""
+    named = next((found["thing"] for part in reversed(before) if (found := _NAMED.search(part))), "")
     if not named:
         return text
     if grammar.THERE.search(text):
-        return f"take me to the {named[-1]}"
-    return _IT.sub(lambda found: f"{found['before']} the {named[-1]}", text, count=1)
+        return f"take me to the {named}"
+    if grammar.GO_WHERE.search(text):
+        return f"where is the {named}"
+    return _IT.sub(lambda found: f"{found['before']} the {named}", text, count=1)

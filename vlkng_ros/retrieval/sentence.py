@@ -52,7 +52,7 @@ def normalised(text: str) -> tuple[str, tuple[str, ...]]:
     # a greeting or remark before the question itself: keep the sentence that asks
     parts = [part.strip() for part in re.split(r"(?<=[?!.])\s+(?=[a-z])", asked) if part.strip()]
     asking = [part for part in parts if asks(part)]
-    if len(parts) > 1 and grammar.GO_WHERE.search(parts[-1]):
+    if len(parts) > 1 and grammar.GO_WHERE.search(parts[-1]) and parts[-2].startswith(("is there ", "are there ")):
         asking = [re.sub(r"^(?:is|are) there (?:any |some )?", "where is ", re.sub(r"[?!.]+$", "", parts[-2]))]
     chosen = asked
     if len(parts) > 1 and (asking or grammar.THERE.search(_END.sub("", parts[-1]))):
