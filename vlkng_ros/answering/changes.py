@@ -7,8 +7,9 @@ import dataclasses
 from vlkng_ros.answering.confidence import absence
 from vlkng_ros.answering.draft import Draft
 from vlkng_ros.answering.open_answers import listed
-from vlkng_ros.answering.relating import Relating, Thing
+from vlkng_ros.answering.relating import Relating
 from vlkng_ros.answering.sightings import runs_of
+from vlkng_ros.answering.things import Thing
 from vlkng_ros.answering.wording import clock
 from vlkng_ros.retrieval.comparing import Change
 from vlkng_ros.retrieval.query import Query

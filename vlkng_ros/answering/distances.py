@@ -7,7 +7,8 @@ import math
 
 from vlkng_ros.answering.confidence import absence
 from vlkng_ros.answering.draft import Draft
-from vlkng_ros.answering.relating import Relating, Thing, closest
+from vlkng_ros.answering.relating import Relating
+from vlkng_ros.answering.things import Thing
 from vlkng_ros.retrieval.forms import in_metres
 from vlkng_ros.retrieval.grammar import Superlative
 from vlkng_ros.retrieval.query import Query
@@ -30,7 +31,7 @@ def distance(query: Query, relating: Relating) -> Draft:
             return _unseen(query, relating, thing)
     sure, frames = min(one.sure, other.sure), (one.frames[0], other.frames[0])
     named = f"{one.phrase} and {other.phrase}"
-    pair = closest(one, other)
+    pair = relating.closest(one, other)
     if pair is not None:
         return Draft(query.kind, f"{length(pair[0], query.unit)} apart", sure, frames, thing=named)
     first, second = relating.viewed(one), relating.viewed(other)
@@ -80,7 +81,11 @@ def ordered(query: Query, relating: Relating, draft: Draft) -> Draft:
     if by_distance and (known := relating.away(thing)):
         metres, chosen = known[0] if query.superlative is Superlative.NEAREST else known[-1]
         also = f"It is {metres:.1f} m away."
-    elif related and len(related.objects) == 1 and (pair := closest(thing, relating.thing(query, related.objects[0]))):
+    elif (
+        related
+        and len(related.objects) == 1
+        and (pair := relating.closest(thing, relating.thing(query, related.objects[0])))
+    ):
         chosen = pair[1]
         if query.kind is AnswerKind.POSITION:
             near = pair[0] <= relating.reach_of(query, related)

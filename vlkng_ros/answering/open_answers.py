@@ -9,16 +9,10 @@ import numpy as np
 
 from vlkng_ros.answering.confidence import confidence
 from vlkng_ros.answering.draft import Draft
-from vlkng_ros.answering.relating import (
-    MOST_AROUND,
-    NEAR_ASKER_M,
-    Relating,
-    Thing,
-    closest,
-    sentences_about,
-)
+from vlkng_ros.answering.relating import MOST_AROUND, NEAR_ASKER_M, Relating, sentences_about
 from vlkng_ros.answering.sightings import STAY_SHARE
 from vlkng_ros.answering.statements import PEOPLE, beside
+from vlkng_ros.answering.things import Thing
 from vlkng_ros.memory.words import terms
 from vlkng_ros.retrieval.channels import StoredRelations
 from vlkng_ros.retrieval.excluding import left_out
@@ -102,7 +96,7 @@ def _nearer(query: Query, relating: Relating) -> Draft | None:
         thing = relating.thing(query, f"{choice} {query.target}".strip())
         if not thing.seen:
             return None
-        if other is not None and (pair := closest(thing, other)) is not None:
+        if other is not None and (pair := relating.closest(thing, other)) is not None:
             found.append((pair[0], thing, pair[1]))
         elif other is None and (known := relating.away(thing)):
             found.append((known[0][0], thing, known[0][1]))

@@ -12,9 +12,10 @@ from itertools import chain
 import numpy as np
 
 from vlkng_ros.answering.confidence import confidence
+from vlkng_ros.answering.things import Thing, closest, is_called, names_of, same_map
 from vlkng_ros.errors import NotInMemoryError
 from vlkng_ros.memory.words import terms
-from vlkng_ros.retrieval.channels import RELATED_FRAMES, StoredRelations, terms_of_type, type_terms
+from vlkng_ros.retrieval.channels import RELATED_FRAMES, StoredRelations, type_terms
 from vlkng_ros.retrieval.hybrid_search import is_inside, wordings
 from vlkng_ros.retrieval.phrases import head_of, is_doing
 from vlkng_ros.retrieval.presets import Finder
@@ -48,6 +49,8 @@ NEAR_ASKER_M = 30.0
 """How far around the asker things with a place of their own are looked for."""
 MOST_AROUND = 200
 SAME_SPOT_M = 0.1
+CENTRES = 6
+"""Entities of a thing around which others are looked for."""
 THING_FRAMES = 20
 """Best frames of a thing whose entities are looked at."""
 CLEAR = 0.5
@@ -55,24 +58,6 @@ CLEAR = 0.5
 _PRONOUN = re.compile(r"^(?:it|them|him|her|me|us|you|there|this|that|these|those)$")
 _EACH_OTHER = frozenset((("each other",), ("other",), ("one another",)))
 _MAY = re.compile(r"\b(?:can|could|may|should) (?:i|we|one|people)\b")
-
-
-@dataclass(frozen=True, slots=True)
-class Thing:
-    """What a memory holds of a phrase: ``located`` are its entities that have a place of their own."""
-
-    phrase: str
-    sure: float
-    seen: bool
-    found: Found
-    entity_ids: tuple[str, ...]
-    located: tuple[Entity, ...]
-
-    @property
-    def frames(self) -> tuple[tuple[int, float], ...]:
-        """Frames that show it, best first, with scores."""
-        peaks = self.found.peaks
-        return tuple(zip(peaks.frames.tolist(), peaks.scores.tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +116,12 @@ class Relating:
 
     def _ids(self, phrase: str, found: Found) -> tuple[str, ...]:
         """The entities called so of the frames that show it best, in their order."""
-        names = _names(phrase)
+        names = names_of(phrase)
         frames = self.scene.keyframe_ids[found.total.best(THING_FRAMES)].tolist()
         shown = self.retriever.reader.entities_in_each(self.view, frames)
         ids = dict.fromkeys(chain.from_iterable(shown[frame] for frame in frames))
         # Many are of few types.
-        called = {type_ for type_ in {entity_id.rpartition("_")[0] for entity_id in ids} if _is_called(type_, names)}
+        called = {type_ for type_ in {entity_id.rpartition("_")[0] for entity_id in ids} if is_called(type_, names)}
         return tuple(entity_id for entity_id in ids if entity_id.rpartition("_")[0] in called)
 
     def _located(self, ids: tuple[str, ...]) -> Iterator[Entity]:
@@ -158,20 +143,43 @@ class Relating:
         here = self.viewed_from(len(self.scene) - 1)
         if self.asker_m is None or here is None or not thing.seen or not self.view:
             return []
-        names = _names(thing.phrase)
-        around = self.retriever.reader.near(
-            self.view,
-            self.asker_m,
-            NEAR_ASKER_M,
-            self.as_of_ns,
-            here[1],
-            MOST_AROUND,
-            lambda type_: _is_called(type_, names),
-        )
-        named = [entity for entity in around if entity.position.source is not PositionSource.ROBOT]
-        entities = {entity.entity_id: entity for entity in (*thing.located, *named)}
+        around = self._around(thing, self.asker_m, NEAR_ASKER_M, here[1], MOST_AROUND)
+        entities = {entity.entity_id: entity for entity in (*thing.located, *around)}
         found = [(self.from_asker_m(e), e) for e in entities.values() if e.position.map_id == here[1]]
         return sorted(found, key=lambda entry: entry[0])
+
+    def closest(self, one: Thing, other: Thing) -> tuple[float, Entity, Entity] | None:
+        """The two entities of two things that stand closest, with their distance; None where they have no places.
+
+        Of a hundred chairs the one beside the printer need not be among the best frames of a chair: besides what these
+        show, what stands around it counts.
+        """
+        found = [pair] if (pair := closest(one, other)) is not None else []
+        for centre, wanted in ((other, one), (one, other)):
+            if not wanted.seen or any(away <= NEXT_TO_M for away, _, _ in found):
+                continue
+            for entity in centre.located[:CENTRES]:
+                near = self._around(wanted, entity.position.mean_m, NEAR_ASKER_M, entity.position.map_id, 2)
+                beside = next((e for e in near if e.entity_id != entity.entity_id and same_map(e, entity)), None)
+                if beside is not None:
+                    both = (beside, entity) if wanted is one else (entity, beside)
+                    found.append((math.dist(entity.position.mean_m, beside.position.mean_m), *both))
+        return min(found, key=lambda entry: entry[0], default=None)
+
+    def _around(self, thing: Thing, place_m: Vec3, reach_m: float, map_id: str, limit: int) -> list[Entity]:
+        """Entities called as a thing is that have their own place near one, nearest first."""
+        names = names_of(thing.phrase)
+        near = self.retriever.reader.near(
+            self.view, place_m, reach_m, self.as_of_ns, map_id, limit, lambda type_: is_called(type_, names)
+        )
+        return [entity for entity in near if entity.position.source is not PositionSource.ROBOT]
+
+    def _between(self, thing: Thing, one: Entity, other: Entity) -> list[Entity]:
+        """A thing's entities that may stand between two others."""
+        x, y, z = np.add(one.position.mean_m, other.position.mean_m) / 2
+        reach_m = math.dist(one.position.mean_m, other.position.mean_m) / 2 + self.reach_m
+        around = self._around(thing, (x, y, z), reach_m, one.position.map_id, MOST_AROUND)
+        return list({entity.entity_id: entity for entity in (*thing.located, *around)}.values())
 
     def from_asker_m(self, entity: Entity) -> float:
         """How far an entity is from the asker over the floor."""
@@ -272,11 +280,12 @@ class Relating:
         reach_m = self.reach_of(query, relation)
         if relation.predicate == "between" and len(others) == 2:
             ends = [(a, b) for a in others[0].located for b in others[1].located if same_map(a, b)]
-            away = [_from_line(t, *pair) for t in target.located for pair in ends if same_map(t, pair[0])]
+            between = [(t, pair) for pair in ends for t in self._between(target, *pair) if same_map(t, pair[0])]
+            away = [_from_line(entity, *pair) for entity, pair in between]
             if away:
                 return Judgement(min(away) <= reach_m)
         else:
-            pairs = [closest(target, other) for other in others]
+            pairs = [self.closest(target, other) for other in others]
             if all(pair is not None for pair in pairs):
                 apart = max(pair[0] for pair in pairs if pair is not None)
                 placeless = [t.phrase for t in (target, *others) if len(t.located) < len(t.entity_ids)]
@@ -299,7 +308,7 @@ class Relating:
 
     def _among_themselves(self, query: Query, relation: Relation, target: Thing) -> Judgement:
         """Whether things of a kind stand near each other, or far apart: by the two that stand closest."""
-        pair = closest(target, target)
+        pair = self.closest(target, target)
         if pair is None:
             return Judgement(None, f"I saw {target.phrase}, and do not know how far they are from each other")
         near = pair[0] <= self.reach_of(query, relation)
@@ -344,33 +353,6 @@ def sentences_about(relation: Relation, retriever: Retriever, scene: Scene, fram
     said = [slot for slot in slots[caption].tolist() if all(name & set(index.terms_of[slot]) for name in names)]
     texts = [index.texts[slot] for slot in said]
     return [text for text in texts if side is None or side.search(text.lower())]
-
-
-def closest(one: Thing, other: Thing) -> tuple[float, Entity, Entity] | None:
-    """The two entities of two things that stand closest, with their distance; None where they have no places."""
-    if not one.located or not other.located:
-        return None
-    mine, others = (np.array([e.position.mean_m for e in thing.located]) for thing in (one, other))
-    away = np.linalg.norm(mine[:, None] - others[None], axis=-1)
-    for at in np.argsort(away, axis=None, kind="stable").tolist():
-        a, b = one.located[at // len(others)], other.located[at % len(others)]
-        if a.entity_id != b.entity_id and same_map(a, b):
-            return float(away.flat[at]), a, b
-    return None
-
-
-def _names(phrase: str) -> list[frozenset[str]]:
-    return [name for name in (frozenset(terms(wording.text)) for wording in wordings(phrase)) if name]
-
-
-def _is_called(type_: str, names: list[frozenset[str]]) -> bool:
-    label = terms_of_type(type_)
-    return any(name <= label or label <= name for name in names)
-
-
-def same_map(a: Entity, b: Entity) -> bool:
-    """Whether the places of two entities are of one map."""
-    return (a.position.map_id, a.position.frame_id) == (b.position.map_id, b.position.frame_id)
 
 
 def _from_line(entity: Entity, a: Entity, b: Entity) -> float:

@@ -9,8 +9,9 @@ import numpy as np
 
 from vlkng_ros.answering.confidence import absence
 from vlkng_ros.answering.draft import Draft
-from vlkng_ros.answering.relating import NEXT_TO_M, Relating, Thing, closest
+from vlkng_ros.answering.relating import NEXT_TO_M, Relating
 from vlkng_ros.answering.sightings import STAY_SHARE
+from vlkng_ros.answering.things import Thing
 from vlkng_ros.retrieval.comparing import Together
 from vlkng_ros.retrieval.frame_scores import FrameScores
 from vlkng_ros.retrieval.query import Query
@@ -34,7 +35,7 @@ def of_together(query: Query, relating: Relating) -> Draft:
         return Draft(query.kind, value, sure, thing=named)
     named = " and ".join(query.parts)
     sure = min(thing.sure for thing in things)
-    apart = _apart_m(things)
+    apart = _apart_m(things, relating)
     told = "" if apart is None else f"They are {apart:.1f} m apart."
     clear = [_clear(thing) for thing in things]
     shared = functools.reduce(FrameScores.times, clear)
@@ -77,9 +78,9 @@ def _clear(thing: Thing) -> FrameScores:
     return FrameScores(share.frames[kept], share.scores[kept])
 
 
-def _apart_m(things: list[Thing]) -> float | None:
+def _apart_m(things: list[Thing], relating: Relating) -> float | None:
     """The farthest that two neighbours of a list stand apart; None where a place is not known."""
-    pairs = [closest(one, other) for one, other in itertools.pairwise(things)]
+    pairs = [relating.closest(one, other) for one, other in itertools.pairwise(things)]
     known = [pair[0] for pair in pairs if pair is not None]
     return max(known) if len(known) == len(pairs) else None
 

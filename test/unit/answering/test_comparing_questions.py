@@ -324,3 +324,21 @@ def test_one_whose_place_is_not_known_may_be_near_where_the_others_are_not(tmp_p
         value, text = ask(MemoryQuery(reader, None), "Is the person near the cup?")
         assert value is None
         assert text.startswith("I saw person whose places I do not know; those whose places I know are 41.0 m apart")
+
+
+def test_of_many_the_one_beside_another_thing_is_found_wherever_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with open_writer(path) as writer:
+        for number in range(60):  # a chair every 6 m, 2 m ahead; a printer half a metre behind that of 222 m
+            drive(writer, 6.0 * number, 10 * number, ahead("chair", 2.0), *([ahead("printer", 2.5)] * (number == 37)))
+        drive(writer, 400.0, 700, ahead("lamp", 2.0))
+    with MemoryReader.open(path) as reader:
+        memory = MemoryQuery(reader, None)
+        for question in ("Where is the chair next to the printer?", "Where is the chair near the printer?"):
+            answer = memory.ask(Question(question))
+            assert answer.keyframes[0].keyframe.keyframe_id == 38
+            assert "It is 0.5 m from printer." in answer.text
+        assert ask(memory, "Is there a chair next to the printer?")[0] is True
+        assert ask(memory, "How far is the chair from the printer?")[0] == "0.5 m apart"
+        assert ask(memory, "Is there a chair next to the lamp?")[0] is False
+        assert ask(memory, "Is there a chair between the printer and the lamp?")[0] is True
