@@ -49,7 +49,7 @@ NEAR_ASKER_M = 30.0
 """How far around the asker things with a place of their own are looked for."""
 MOST_AROUND = 200
 SAME_SPOT_M = 0.1
-CENTRES = 6
+CENTRES = 4
 """Entities of a thing around which others are looked for."""
 THING_FRAMES = 20
 """Best frames of a thing whose entities are looked at."""
@@ -159,7 +159,7 @@ class Relating:
             if not wanted.seen or any(away <= NEXT_TO_M for away, _, _ in found):
                 continue
             for entity in centre.located[:CENTRES]:
-                near = self._around(wanted, entity.position.mean_m, NEAR_ASKER_M, entity.position.map_id, 2)
+                near = self._around(wanted, entity.position.mean_m, self.reach_m, entity.position.map_id, 2)
                 beside = next((e for e in near if e.entity_id != entity.entity_id and same_map(e, entity)), None)
                 if beside is not None:
                     both = (beside, entity) if wanted is one else (entity, beside)
