@@ -173,7 +173,8 @@ class Extractive:
         if query.kind is AnswerKind.BINARY:
             return self._binary(query, scene, asker_m, frames, sure)
         besides = f" other than {' or '.join(query.excluded)}" if query.excluded else ""
-        unseen = Draft(query.kind, None, absence(sure, len(scene)), frames, thing=f"{query.target}{besides}".strip())
+        thing = query.target if query.relation is None else query.whole
+        unseen = Draft(query.kind, None, absence(sure, len(scene)), frames, thing=f"{thing}{besides}".strip())
         if sure < self._min_confidence or not frames:
             if query.kind is AnswerKind.COUNT:
                 return dataclasses.replace(unseen, value=0)

@@ -342,3 +342,5 @@ def test_of_many_the_one_beside_another_thing_is_found_wherever_it_is(tmp_path: 
         assert ask(memory, "How far is the chair from the printer?")[0] == "0.5 m apart"
         assert ask(memory, "Is there a chair next to the lamp?")[0] is False
         assert ask(memory, "Is there a chair between the printer and the lamp?")[0] is True
+        unseen = memory.ask(Question("Where is the chair next to the elephant?"))
+        assert unseen.text == "I have not seen chair next to the elephant."

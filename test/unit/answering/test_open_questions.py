@@ -166,7 +166,7 @@ def test_when_and_how_many(memory: MemoryQuery) -> None:
     [
         ("What is on the piano?", "I have not seen piano."),
         ("Did you see a wolf or a dog?", "I have not seen wolf or dog."),
-        ("Where is the cat next to the piano?", "I have not seen cat."),
+        ("Where is the cat next to the piano?", "I have not seen cat next to the piano."),
     ],
 )
 def test_what_is_not_known_is_said_so(memory: MemoryQuery, question: str, said: str) -> None:
