@@ -13,6 +13,12 @@ A drive goes three times through six rooms with 40 things, several of a kind and
 some are moved and some taken away. Labels are true; boxes, misses and poses are as noisy as DESIGN section 6 says.
 `stoa` runs without a language model, by its fall-back alone; with `--oracle` it asks, over HTTP, a model that reads the
 truth off tags which everything seen bears then. That is the most that stoa can do with any model, not what one does.
+
+NEES is the squared error of a place, normalised by its stated covariance. Where that is honest its mean is 3, its
+median 2.37, and 95 % of the values are below 7.8. Behind the mean is the 95 % interval of the mean, by how much it
+differs from drive to drive, since errors within a drive are not independent: 3 should lie in it. Beyond 99.9 % (16.3)
+are places that are wrong, not inexact. NEES of what is one thing leaves out entities of which more than 1 observation
+in 10 shows something else.
 """
 
 from __future__ import annotations
@@ -78,7 +84,7 @@ def measured(
 def table(rows: dict[str, dict[str, float]]) -> str:
     """A Markdown table: a row a view."""
     lines = [
-        "| view | precision | recall | fragmentation | place, m | NEES (95 % bounds) | NEES of what is one thing "
+        "| view | precision | recall | fragmentation | place, m | NEES | NEES of what is one thing "
         "| gone | of these noticeable | moved | two side by side |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
@@ -88,7 +94,7 @@ def table(rows: dict[str, dict[str, float]]) -> str:
         cells += [
             f"{row[f'{name}_mean']:.2f} ({row[f'{name}_low']:.2f} to {row[f'{name}_high']:.2f}), "
             f"median {row[f'{name}_median']:.2f}, {100 * row[f'{name}_within_95']:.1f} % of {row[f'{name}_count']} "
-            "within 95 %"
+            f"within 95 %, {row[f'{name}_gross']} beyond 99.9 %"
             for name in ("nees", "nees_apart")
         ]
         cells += [

@@ -177,9 +177,7 @@ def _was_looked_for(remembered: Remembered, thing_id: str) -> bool:
     return len(looks) >= MIN_ABSENCES
 
 
-def _side_by_side(
-    remembered: Remembered, entity_of: Mapping[int, str], thing_of: Mapping[str, str]
-) -> PairFigures:
+def _side_by_side(remembered: Remembered, entity_of: Mapping[int, str], thing_of: Mapping[str, str]) -> PairFigures:
     """Of the pairs of a kind that hung side by side all the time and were both seen, those that are two entities."""
     votes: dict[str, Counter[str]] = defaultdict(Counter)
     for seen in remembered.seen:

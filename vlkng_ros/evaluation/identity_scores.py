@@ -11,7 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 NEES_BOUND_95 = 7.815
-"""95 % of squared normalised errors of three honest coordinates are below this (chi squared, 3 degrees)."""
+"""95 % of squared normalised errors of three honest coordinates are below this (chi squared, 3 degrees); ..."""
+NEES_BOUND_999 = 16.266
+"""... and 99.9 % below this: what is above is not noise, but the place of another thing or of none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +104,29 @@ def state_figures(said: Sequence[bool], true: Sequence[bool], noticeable: Sequen
     return StateFigures(sum(true), sum(right), sum(said) - sum(right), sum(could), noticed)
 
 
-def mean_nees_bounds_95(count: int) -> tuple[float, float]:
-    """Between which the mean of ``count`` independent honest NEES of three coordinates lies 19 times in 20."""
-    from scipy.stats import chi2  # slow to import
+def mean_interval_95(drives: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """95 % interval of the mean of all values, by how much it differs between drives.
 
-    low, high = chi2.ppf((0.025, 0.975), 3 * count) / count
-    return float(low), float(high)
+    The errors within one drive share its noise, and a wrong entity is wrong for two things, so they are not so many
+    independent values; drives are independent. It is the ratio estimator with Student's t, a cluster a drive.
+    """
+    from scipy.stats import t  # slow to import
+
+    count, clusters = sum(map(len, drives)), sum(1 for values in drives if values)
+    if clusters < 2:
+        return math.nan, math.nan
+    mean = sum(map(sum, drives)) / count
+    squares = sum((sum(values) - mean * len(values)) ** 2 for values in drives)
+    half = float(t.ppf(0.975, clusters - 1)) * math.sqrt(squares * clusters / (clusters - 1)) / count
+    return mean - half, mean + half
 
 
 def summary(figures: Sequence[ViewFigures]) -> dict[str, float]:
     """Of one view over several drives: means and worst values; places, states and NEES pooled over all of them."""
     identity = [f.identity for f in figures]
     errors = [error for f in figures for error in f.places.errors_m]
-    nees = [value for f in figures for value in f.places.nees]
-    apart = [value for f in figures for value, one in zip(f.places.nees, f.places.apart, strict=True) if one]
+    nees = [list(f.places.nees) for f in figures]
+    apart = [[value for value, one in zip(f.places.nees, f.places.apart, strict=True) if one] for f in figures]
     row = {
         "precision": statistics.fmean(f.precision for f in identity),
         "worst_precision": min(f.precision for f in identity),
@@ -128,9 +139,11 @@ def summary(figures: Sequence[ViewFigures]) -> dict[str, float]:
         "p95_error_m": float(np.percentile(errors, 95)) if errors else math.nan,
         "at_robot": sum(f.places.at_robot for f in figures),
     }
-    for name, values in (("nees", nees), ("nees_apart", apart)):
+    for name, drives in (("nees", nees), ("nees_apart", apart)):
+        values = [value for drive in drives for value in drive]
         row[f"{name}_count"] = len(values)
-        row[f"{name}_low"], row[f"{name}_high"] = mean_nees_bounds_95(len(values)) if values else (math.nan, math.nan)
+        row[f"{name}_low"], row[f"{name}_high"] = mean_interval_95(drives)
+        row[f"{name}_gross"] = sum(v > NEES_BOUND_999 for v in values)
         row[f"{name}_mean"] = statistics.fmean(values) if values else math.nan
         row[f"{name}_median"] = float(np.median(values)) if values else math.nan
         row[f"{name}_within_95"] = statistics.fmean(v <= NEES_BOUND_95 for v in values) if values else math.nan

@@ -79,13 +79,17 @@ class Motion(NamedTuple):
             challenger=None if place.challenger is None else self.track(place.challenger),
             fallback=None if place.fallback is None else self.track(place.fallback),
             former=None if place.former is None else self.track(place.former),
+            stray_m=self.point(place.stray_m),
         )
 
     def presence(self, presence: Presence) -> Presence:
         """Where it was seen from and missed from, moved."""
-        vantages = [self.point((x / 10, y / 10, 0.0)) for x, y in presence.vantages_dm]
+        vantages = [self.point((v.x_dm / 10, v.y_dm / 10, 0.0)) for v in presence.vantages]
         return presence._replace(
-            vantages_dm=tuple((round(x * 10), round(y * 10)) for x, y, _ in vantages),
+            vantages=tuple(
+                v._replace(x_dm=round(x * 10), y_dm=round(y * 10))
+                for v, (x, y, _) in zip(presence.vantages, vantages, strict=True)
+            ),
             place_m=self.point(presence.place_m),
             last_absence_m=self.point(presence.last_absence_m),
             last_absence_forward=self.direction(presence.last_absence_forward),

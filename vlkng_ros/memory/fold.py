@@ -177,7 +177,7 @@ class Folded:
 
     def overlook(self, absence: Absence) -> None:
         """The part of ``miss`` that depends on poses."""
-        self.presence = self.presence.missed(absence.camera, absence.keyframe.stamp_ns)
+        self.presence = self.presence.missed(absence.camera, absence.keyframe.stamp_ns, self.place.known_m)
 
     def _happened(self, stamp_ns: int) -> None:
         if stamp_ns < self.last_event_ns:

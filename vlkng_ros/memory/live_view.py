@@ -14,7 +14,7 @@ from vlkng_ros.memory.entities import EntityRows, KnownEntity
 from vlkng_ros.memory.fold import Folded, Reach, stored_label
 from vlkng_ros.memory.keyframe_rows import KEYFRAME, KeyframeRows
 from vlkng_ros.memory.labels import normal_form
-from vlkng_ros.memory.looks import Looks
+from vlkng_ros.memory.looks import NEVER_NS, Earlier, Looks
 from vlkng_ros.memory.spatial_index import STANDING, NamedGrid
 from vlkng_ros.memory.texts import Vocabulary
 from vlkng_ros.types import FloatArray, Keyframe, Vec3
@@ -151,12 +151,14 @@ class LiveView:
             found = self._similar[label] = Similarities(label, self._vocabulary)
         return found
 
-    def looks_at(self, keyframe: Keyframe, at_m: Vec3) -> int:
-        """How often, on earlier visits, a place was looked at from where this keyframe sees it."""
+    def looks_at(self, keyframe: Keyframe, at_m: Vec3) -> Earlier:
+        """How often, on earlier visits, a place was looked at from where this keyframe sees it, and when last."""
         if self._looks is None:
             self._looks = self._read_looks()
         looks, camera = self._looks.get(keyframe.map_id), self._keyframes.camera(keyframe)
-        return 0 if looks is None or camera is None else looks.count(camera, at_m, keyframe.stamp_ns)
+        if looks is None or camera is None:
+            return Earlier(0, NEVER_NS)
+        return looks.earlier(camera, at_m, keyframe.stamp_ns)
 
     def record(self, key: int) -> KnownEntity:
         """An entity by its row."""

@@ -22,7 +22,7 @@ from vlkng_ros.errors import InvalidInputError
 from vlkng_ros.memory import track as tracking
 from vlkng_ros.memory.bearing import Bearing, CameraView, bearing_of, camera_view
 from vlkng_ros.memory.projection import Track
-from vlkng_ros.memory.uncertainty import point
+from vlkng_ros.memory.uncertainty import MIXED_M, MIXED_UP_M, mixture, point
 from vlkng_ros.types import Detection, Keyframe, PositionEstimate, PositionSource, Vec3
 
 ROBOT_DEVIATION_M = 3.0
@@ -38,8 +38,8 @@ MOVED_M, MOVED_DEVIATIONS = 0.5, 3.0
 standard deviations on: it may be that it was never where it was thought to be."""
 CHALLENGE_WON = 3
 """Boxes in favour of a new place, less those for the old one, that decide for the new one."""
-_VERSION = 4
-_HEAD = struct.Struct("<BBiii3d")
+_VERSION = 5
+_HEAD = struct.Struct("<BBiii3di3d")
 _TRACK = struct.Struct("<iiii34d")
 FORMAT = f"{_VERSION}{_HEAD.format}{_TRACK.format}"
 """Of ``to_bytes``: a memory that holds another one derives its places anew."""
@@ -61,6 +61,10 @@ class PositionState(NamedTuple):
     moves: int
     """How often the thing was found at another place than before, less how often that was taken back."""
     detections: int
+    strays: int = 0
+    """How many boxes were taken for it at a place where it is no longer thought to have been, and ..."""
+    stray_m: Vec3 = (0.0, 0.0, 0.0)
+    """... where that is: a thing that seemed to be it stands there."""
 
     @classmethod
     def empty(cls) -> PositionState:
@@ -81,8 +85,9 @@ class PositionState(NamedTuple):
         # Made whole, here and below: half a million of these are made after a loop closure, and _replace is slow.
         robot_m, detections = keyframe.base_pose.position_m, self.detections + 1
         seen = PositionState(
-            robot_m, self.track, self.challenger, self.fallback, self.former, self.standing, self.moves, detections
-        )
+            robot_m, self.track, self.challenger, self.fallback, self.former, self.standing, self.moves, detections,
+            self.strays, self.stray_m,
+        )  # fmt: skip
         camera = camera or camera_view(keyframe)
         bearing = bearing_of(camera, detection) if camera is not None else None
         return seen if bearing is None else seen._with_bearing(bearing, missed)
@@ -99,12 +104,15 @@ class PositionState(NamedTuple):
                 fallback = self.fallback
             challenger = self.challenger if standing else None
             return PositionState(
-                self.robot_m, track, challenger, fallback, self.former, standing, self.moves, self.detections
-            )
+                self.robot_m, track, challenger, fallback, self.former, standing, self.moves, self.detections,
+                self.strays, self.stray_m,
+            )  # fmt: skip
         if self.former is not None and (track := tracking.updated(self.former, bearing)) is not None:
+            strays, stray_m = self._with_strays(self.track)
             return self._replace(
-                track=track, challenger=None, fallback=None, former=None, standing=0, moves=self.moves - 1
-            )
+                track=track, challenger=None, fallback=None, former=None, standing=0, moves=self.moves - 1,
+                strays=strays, stray_m=stray_m,
+            )  # fmt: skip
         challenger = tracking.updated(self.challenger, bearing) if self.challenger is not None else None
         standing = self.standing + 1 if challenger is not None else 1
         challenger = challenger or tracking.start(bearing)
@@ -121,10 +129,19 @@ class PositionState(NamedTuple):
         return self._replace(track=track, challenger=challenger, fallback=fallback, standing=standing)
 
     def _moved_to(self, track: Track, missed: bool) -> PositionState:
-        former, moves = self.former, self.moves
+        former, moves, strays, stray_m = self.former, self.moves, self.strays, self.stray_m
         if self.track is not None and is_place(self.track) and (missed or _apart(self.track, track)):
+            if former is not None:
+                strays, stray_m = self._with_strays(former)
             former, moves = self.track, moves + 1
-        return self._replace(track=track, challenger=None, fallback=None, former=former, standing=0, moves=moves)
+        return self._replace(
+            track=track, challenger=None, fallback=None, former=former, standing=0, moves=moves,
+            strays=strays, stray_m=stray_m,
+        )  # fmt: skip
+
+    def _with_strays(self, track: Track) -> tuple[int, Vec3]:
+        """``strays`` and ``stray_m`` once a track is given up; of several, where most boxes were."""
+        return (track.boxes, tracking.place(track)) if track.boxes >= self.strays else (self.strays, self.stray_m)
 
     @property
     def moved(self) -> bool:
@@ -132,6 +149,11 @@ class PositionState(NamedTuple):
         if self.track is None or self.former is None:
             return False
         return not is_place(self.track) or math.dist(tracking.place(self.track), tracking.place(self.former)) > MOVED_M
+
+    @property
+    def known_m(self) -> Vec3 | None:
+        """Where it is, where more than the robot's place is known of it."""
+        return None if self.track is None or not is_place(self.track) else tracking.place(self.track)
 
     @property
     def source(self) -> PositionSource:
@@ -155,6 +177,8 @@ class PositionState(NamedTuple):
             return PositionEstimate(frame_id, map_id, self.robot_m, covariance, source)
         mean, (xx, xy, xz, yy, yz, zz) = point(self.track)
         covariance = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        if two := mixture(self.track):
+            covariance += two * np.diag(np.square([MIXED_M, MIXED_M, MIXED_UP_M]))
         for elsewhere, probability in self._doubts(self.track):
             # The second moment, about the place that is stated, of being at either.
             off = np.subtract(elsewhere, mean)
@@ -163,6 +187,8 @@ class PositionState(NamedTuple):
 
     def _doubts(self, track: Track) -> Iterator[tuple[Vec3, float]]:
         """Where else it may be, and how likely that is."""
+        if self.strays:
+            yield self.stray_m, self.strays / self.detections
         if self.former is not None:
             yield tracking.place(self.former), MOVE_DOUBT
         if self.challenger is not None:
@@ -173,12 +199,13 @@ class PositionState(NamedTuple):
             yield tracking.place(alike), self.standing / (2 * CHALLENGE_WON)
 
     def to_bytes(self) -> bytes:
-        """A compact, exact and versioned form (38 bytes and 288 a track)."""
+        """A compact, exact and versioned form (66 bytes and 288 a track)."""
         tracks = [t for t in (self.track, self.challenger, self.fallback, self.former) if t is not None]
         flags = (self.robot_m is not None) + 2 * (self.track is not None) + 4 * (self.challenger is not None)
         flags += 8 * (self.fallback is not None) + 16 * (self.former is not None)
         robot = self.robot_m or (0.0, 0.0, 0.0)
-        head = _HEAD.pack(_VERSION, flags, self.standing, self.moves, self.detections, *robot)
+        counts = (self.standing, self.moves, self.detections)
+        head = _HEAD.pack(_VERSION, flags, *counts, *robot, self.strays, *self.stray_m)
         return head + b"".join(_pack(t) for t in tracks)
 
     @classmethod
@@ -189,7 +216,7 @@ class PositionState(NamedTuple):
             InvalidInputError: the bytes are not of this version, or damaged.
         """
         try:
-            version, flags, standing, moves, detections, x, y, z = _HEAD.unpack_from(data)
+            version, flags, standing, moves, detections, x, y, z, strays, *stray = _HEAD.unpack_from(data)
         except struct.error as error:
             raise InvalidInputError(f"position state: {len(data)} bytes are too few") from error
         wanted = (flags >> 1).bit_count()
@@ -200,7 +227,10 @@ class PositionState(NamedTuple):
         challenger = tracks.pop(0) if flags & 4 else None
         fallback = tracks.pop(0) if flags & 8 else None
         former = tracks.pop(0) if flags & 16 else None
-        return cls((x, y, z) if flags & 1 else None, track, challenger, fallback, former, standing, moves, detections)
+        return cls(
+            (x, y, z) if flags & 1 else None, track, challenger, fallback, former, standing, moves, detections,
+            strays, (stray[0], stray[1], stray[2]),
+        )  # fmt: skip
 
 
 def _told_by_one_box(before: Track, after: Track) -> bool:

@@ -21,6 +21,11 @@ MAX_CUT_SIZE_M = 2.0
 USUAL_SURPRISE, SURPRISE_WEIGHT = 0.52, 8.0
 """Mean squared normalised innovation where calibration and poses are as good as stated (below 1, since the stated
 variances allow for much that is rare), and how many measurements' worth of belief there is in it."""
+MIXED_FROM, MIXED_SPAN, MIXED_MOST = 3.0, 4.0, 0.9
+"""By how many deviations the boxes of a thing may miss each other by more than usual without a doubt that they are
+boxes of two things; that is likelier by 1 for each so many further ones, up to the last."""
+MIXED_M, MIXED_UP_M = 1.0, 0.3
+"""How far either of two things that were taken for one is from where that one seems to be, sideways and up."""
 
 
 def point(track: Track) -> tuple[Vec3, tuple[float, float, float, float, float, float]]:
@@ -52,3 +57,13 @@ def variance_factor(track: Track) -> float:
     """By how much more, or less, a thing's boxes miss each other than boxes usually do; a refused one by the gate."""
     squared = track.surprise + GATE * track.refused + SURPRISE_WEIGHT * USUAL_SURPRISE
     return squared / (track.surprise_count + 2 * track.refused + SURPRISE_WEIGHT) / USUAL_SURPRISE
+
+
+def mixture(track: Track) -> float:
+    """How likely it is that the boxes are of two things side by side: they do not agree, and no noise explains that."""
+    count = track.surprise_count + 2 * track.refused
+    if count == 0:
+        return 0.0
+    # The sum of squares of so many normal deviates, each of the usual variance, has this deviation.
+    excess = (track.surprise + GATE * track.refused) / USUAL_SURPRISE - count
+    return min(max((excess / math.sqrt(2 * count) - MIXED_FROM) / MIXED_SPAN, 0.0), MIXED_MOST)

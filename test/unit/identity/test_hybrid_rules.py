@@ -10,12 +10,13 @@ import pytest
 from scenes import Thing, along, detection, entity_of, looking_from, remembered, standing
 
 from vlkng_ros.memory import track as tracking
-from vlkng_ros.memory.association.hybrid import CROWD, MAX_MISFIT, HybridAssociator, match, misfit
+from vlkng_ros.memory.association.hybrid import CROWD, MAX_MISFIT, HybridAssociator, came_here, match, misfit
 from vlkng_ros.memory.association.likelihood import new_density
 from vlkng_ros.memory.bearing import bearing_of, camera_view
 from vlkng_ros.memory.position import PositionState
 from vlkng_ros.memory.projection import Track
-from vlkng_ros.memory.uncertainty import point, variance_factor
+from vlkng_ros.memory.uncertainty import mixture, point, variance_factor
+from vlkng_ros.memory.visibility import Presence, Vantage
 from vlkng_ros.types import NS_PER_S, Detection, EntityState, PositionSource
 
 CHAIR = Thing("chair", (4.0, 0.0, 0.6))
@@ -100,7 +101,7 @@ def test_a_thing_is_gone_after_it_was_missed_three_times_where_it_should_have_be
         looks = [*looking_from(PASSING, CHAIR), *looking_from(absent[:missed])]
         with remembered(looks, HybridAssociator()) as (reader, _):
             states.append(entity_of(reader, "chair_1").state)
-    # ten sightings of ten: -log(1 - 0.8) = 1.61 each, and 4.5 are needed
+    # Ten sightings of ten: a little less than -log(1 - 0.8) = 1.61 each, and 3 absences are needed.
     assert states == [EntityState.PRESENT] * 3 + [EntityState.GONE] * 2
 
 
@@ -112,8 +113,52 @@ def test_turning_on_one_point_does_not_make_three_absences_of_one() -> None:
         looks = [*looking_from(PASSING, CHAIR), *looking_from(missed)]
         with remembered(looks, HybridAssociator()) as (reader, _):
             states.append(entity_of(reader, "chair_1").state)
-    # 1.61 for the first, half of it for each turn; 4.5 are needed
+    # A little less than 1.61 for the first, and half of it for each turn; 3 are needed.
     assert states == [EntityState.PRESENT, EntityState.GONE, EntityState.GONE]
+
+
+def test_looking_again_and_again_from_where_it_was_seen_once_does_not_make_it_gone() -> None:
+    camera = camera_view(_keyframe(standing(0.0, 0.0)))
+    assert camera is not None
+    for sightings, looks, evidence, gone in (
+        # It is in view but for 8 in 100, and then overlooked 1 time in 5; after 4 sightings it is but for 1 in 100.
+        (1, 1, -math.log(0.08 + 0.92 * 0.2), False),
+        (1, 10, -math.log(0.08 + 0.92 * 0.2**10), False),
+        (4, 3, -math.log(0.01 + 0.99 * 0.2**3), True),
+    ):
+        presence = Presence.empty()
+        for _ in range(sightings):
+            presence = presence.seen(camera, PositionState.empty())
+        for look in range(looks):
+            presence = presence.missed(camera, look * 61 * NS_PER_S, None)
+        assert presence.evidence == pytest.approx(evidence)
+        assert presence.gone is gone
+        # Seen once more, all of that is forgotten.
+        assert presence.seen(camera, PositionState.empty()).vantages == (Vantage(2, 0, sightings + 1, 0),)
+
+
+def test_a_line_of_sight_begins_where_the_thing_was_seen_from() -> None:
+    presence = Presence.empty()._replace(vantages=(Vantage(0, 0, 1, 0),))
+    found = []
+    for x, y in ((0.0, 0.0), (2.0, 0.3), (2.0, 0.5), (-0.05, 0.0), (-0.3, 0.0)):
+        camera = camera_view(_keyframe(standing(x, y)))
+        assert camera is not None
+        # The camera is 0.2 m in front of the robot.
+        camera = camera._replace(centre_m=(x, y, 0.8))
+        found.append(presence.lines_of_sight(camera, (4.0, 0.0, 0.6)) != [])
+    assert found == [True, True, False, True, False]
+
+
+def test_what_was_there_lately_or_missed_long_before_is_less_likely_to_have_come() -> None:
+    # 100 s in which it may have come. Of things like it one in 2000 / 200 leaves in the 200 s that it was not looked
+    # for, and one in exp(3) is overlooked.
+    missed = Presence.empty()._replace(evidence=3.0, missing_ns=200 * NS_PER_S)
+    assert came_here(300 * NS_PER_S, 100 * NS_PER_S, 0, missed) == pytest.approx(100 / (0.1 + math.exp(-3.0)))
+    # Missed before this place was last seen empty: 1 s, not less.
+    assert came_here(300 * NS_PER_S, 250 * NS_PER_S, 0, missed) == pytest.approx(1 / (0.1 + math.exp(-3.0)))
+    # Not looked for since 250 s.
+    unknown = Presence.empty()
+    assert came_here(300 * NS_PER_S, 250 * NS_PER_S, 250 * NS_PER_S, unknown) == pytest.approx(50 / (0.025 + 1.0))
 
 
 def test_a_thing_whose_distance_is_not_known_is_missed_from_where_it_was_seen_and_from_nowhere_else() -> None:
@@ -220,6 +265,44 @@ def test_a_place_is_as_sure_as_its_boxes_agree() -> None:
     assert cut[5] == whole[5]
 
 
+def test_boxes_that_no_noise_explains_may_be_of_two_things() -> None:
+    base = standing(0.0, 0.0)
+    camera = camera_view(_keyframe(base))
+    assert camera is not None
+    bearing = bearing_of(camera, Detection("chair", (300.0, 187.5, 340.0, 292.5)))
+    assert bearing is not None
+    track = tracking.start(bearing)._replace(surprise_count=50.0)
+    # The sum of 50 squares is 26 +- 5.2: by 2, 5 and 20 deviations more.
+    likely = [mixture(track._replace(surprise=surprise)) for surprise in (36.4, 52.0, 130.0)]
+    assert likely == pytest.approx([0.0, 0.5, 0.9])
+    known = PositionState.empty()._replace(robot_m=(0.0, 0.0, 0.0), detections=12, track=_known(track))
+    sure, doubted = (
+        known._replace(track=_known(track)._replace(surprise=surprise)).estimate("map", "house").covariance_m2
+        for surprise in (36.4, 52.0)
+    )
+    # Half of 1 m squared sideways and of 0.3 m squared upwards, on top of what its own boxes leave open.
+    assert np.diag(doubted - sure) == pytest.approx([0.5, 0.5, 0.045], abs=0.025)
+
+
+def test_boxes_at_a_place_that_was_given_up_may_be_where_it_is() -> None:
+    base = standing(0.0, 0.0)
+    camera = camera_view(_keyframe(base))
+    assert camera is not None
+    bearing = bearing_of(camera, Detection("chair", (300.0, 187.5, 340.0, 292.5)))
+    assert bearing is not None
+    one = _known(tracking.start(bearing))
+    other, third = one._replace(anchor_m=(0.0, 2.0, 0.8)), one._replace(anchor_m=(0.0, 4.0, 0.8))
+    first = PositionState.empty()._replace(robot_m=(0.0, 0.0, 0.0), track=one, detections=12)
+    twice = first._moved_to(other, missed=True)._moved_to(third, missed=True)
+    assert (twice.strays, twice.stray_m) == (one.boxes, tracking.place(one))
+    before, after = (
+        place.estimate("map", "house").covariance_m2
+        for place in (first, first._replace(strays=3, stray_m=tracking.place(other)))
+    )
+    # 3 of 12 boxes are 2 m aside.
+    assert after[1, 1] - before[1, 1] == pytest.approx(3 / 12 * 4.0)
+
+
 def test_a_thing_that_was_missed_once_is_not_what_is_seen_elsewhere() -> None:
     elsewhere = Thing("chair", (4.0, 12.0, 0.6))
     other_room = along((0.0, 11.0), (0.0, 13.0), 0.0, 8)
@@ -308,6 +391,15 @@ def test_matching_takes_the_greatest_sum_and_leaves_out_what_is_unlikely() -> No
 def test_one_more_of_many_is_likelier_than_a_second_one_of_a_kind() -> None:
     assert new_density(0) == new_density(1) == 0.01
     assert new_density(3) == pytest.approx(0.08)
+
+
+def _known(track: Track) -> Track:
+    """The same track, its depth known to 5 %."""
+    x = 1e-6
+    variance = (0.05 * track.mean[2]) ** 2
+    return track._replace(
+        covariance=(x, 0.0, 0.0, 0.0, x, 0.0, 0.0, variance, 0.0, 0.01), boxes=9, whole_boxes=9, parallax_rad=0.5
+    )
 
 
 def _keyframe(base):

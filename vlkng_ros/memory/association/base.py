@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
+from vlkng_ros.memory.looks import Earlier
 from vlkng_ros.memory.position import PositionState
 from vlkng_ros.memory.visibility import Presence
 from vlkng_ros.types import EntityKind, EntityState, FloatArray, Keyframe, Observation, PositionEstimate, Vec3
@@ -120,8 +121,8 @@ class View(Protocol):
         """By any other label (none is missing) the cosine of the text embeddings; 1.0 for equal labels."""
         ...
 
-    def looks_at(self, keyframe: Keyframe, at_m: Vec3) -> int:
-        """How often, on earlier visits, a place was looked at from where this keyframe sees it; see ``Looks.count``."""
+    def looks_at(self, keyframe: Keyframe, at_m: Vec3) -> Earlier:
+        """How often, on earlier visits, a place was looked at from where this keyframe sees it, and when last."""
         ...
 
 

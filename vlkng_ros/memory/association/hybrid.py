@@ -5,9 +5,10 @@ the entity whose prediction makes it most likely, if that is likelier than a thi
 of a keyframe are matched at once, one to one. So two identical chairs side by side stay two, and one chair seen from
 two ends of a room stays one.
 
-What is left over may be a thing that was carried here. Of the entities that are called the same, the one that was
-missed where it should have been seen is the likelier the more often that was, and the longer ago it was seen. It is
-taken for the one only where it stands out against all others and against a new thing.
+What is left over may be a thing that was carried here. Of the entities that are called the same, one is the likelier
+the surer it is that it is not where it was, and the longer there was time to carry it: after it was seen there last and
+this place was seen without it, and before it was missed. It is taken for the one only where it was missed and stands
+out against all others, those too where nobody looked since, and against a new thing.
 
 A robot whose calibration or poses are wrong shows it: boxes miss their predictions by more than they should. How much
 more, pooled over what is around, is a factor on the variance of every box (the variance factor of geodesy), so that a
@@ -32,19 +33,21 @@ from vlkng_ros.memory.association.likelihood import appearance, log_height, typi
 from vlkng_ros.memory.association.proximity import ProximityAssociator
 from vlkng_ros.memory.association.untaken import Untaken
 from vlkng_ros.memory.bearing import Bearing, CameraView, bearing_of, camera_view
-from vlkng_ros.memory.visibility import GONE_EVIDENCE, Presence, expected
+from vlkng_ros.memory.visibility import Presence, expected
 from vlkng_ros.types import NS_PER_S, BoxPx, Float64Array, Keyframe, Observation, Vec3
 
 RADIUS_M = 10.0
 """Entities further from the camera are not looked at."""
 CARRIED_M = 25.0
 """Things are not looked for further away than this when they may have been carried here."""
-NEW, LOOKED_AT, MAX_LOOKS = 7.5, 1.6, 3
-"""Weight (see ``_find_moved``) of a thing that was never seen before, and by how much less that is for each of the
-first looks at its place on earlier visits: it would have been seen 4 times in 5."""
-LONG_AGO_S = 600.0
-"""Not having seen a thing for longer makes it no likelier that it was carried here."""
-MOVED_DOUBT = 0.3
+CARRIED_EVERY_S, LONG_AGO_S = 2000.0, 600.0
+"""How long a thing stays where it is, on average, as far as a robot has to expect it; a longer time in which it may
+have been carried off makes that no likelier."""
+NEW_S, LOOKED_AT, MAX_LOOKS = 150.0, 1.6, 3
+"""A thing that was never seen before is as likely as it is that each one known of its kind was carried here within so
+many seconds, because one more of many is likelier than a second one; and by how much less that is, as a logarithm, for
+each of the first looks at its place on earlier visits: it would have been seen 4 times in 5."""
+MOVED_DOUBT = 0.33
 """Odds of all other candidates together against the best one, above which it is not believed."""
 MISFIT, MISFIT_POWER, MAX_MISFIT = 0.8, 8.0, 10.0
 """Mean squared normalised residual from which on boxes are doubted (it is 0.6 where calibration and poses are as good
@@ -132,25 +135,41 @@ class HybridAssociator:
         boxes = [o.detection.box_px for o in observations if o.detection.box_px is not None]
         for i, bearing in left.items():
             detection = observations[i].detection
-            candidates: list[tuple[float, bool, EntityRecord]] = []
             label, here = detection.label, camera.centre_m
-            for record in view.alike_near(label, self.cosine, here, CARRIED_M, keyframe.map_id):
-                seconds = (keyframe.stamp_ns - record.last_seen_ns) / NS_PER_S
-                if record.entity_id in taken or record.kind is not detection.kind or seconds <= 0:
-                    continue
-                presence = _presence(record, camera, boxes, keyframe.stamp_ns)
-                weight = min(presence.evidence, GONE_EVIDENCE) + math.log(min(seconds, LONG_AGO_S))
-                weight += appearance(detection.embedding, record.appearance)
-                candidates.append((weight, presence.missed_twice, record))
-            if not any(missed for _, missed, _ in candidates):
+            candidates = [
+                (record, _presence(record, camera, boxes, keyframe.stamp_ns))
+                for record in view.alike_near(label, self.cosine, here, CARRIED_M, keyframe.map_id)
+                if record.entity_id not in taken
+                and record.kind is detection.kind
+                and record.last_seen_ns < keyframe.stamp_ns
+            ]
+            if not any(presence.missed_twice for _, presence in candidates):
                 continue
-            best, missed, record = max(candidates, key=lambda candidate: candidate[0])
-            likely = supposed_place(bearing, [record for _, _, record in candidates])
-            novelty = NEW - LOOKED_AT * min(view.looks_at(keyframe, likely), MAX_LOOKS)
-            others = sum(math.exp(weight - best) for weight, _, _ in candidates) - 1.0 + math.exp(novelty - best)
-            if missed and others <= MOVED_DOUBT:
+            likely = supposed_place(bearing, [record for record, _ in candidates])
+            earlier = view.looks_at(keyframe, likely)
+            weights = [
+                came_here(keyframe.stamp_ns, max(record.last_seen_ns, earlier.last_ns), record.last_seen_ns, presence)
+                * math.exp(appearance(detection.embedding, record.appearance))
+                for record, presence in candidates
+            ]
+            best = max(range(len(candidates)), key=weights.__getitem__)
+            record, presence = candidates[best]
+            new = NEW_S * len(candidates) * math.exp(-LOOKED_AT * min(earlier.looks, MAX_LOOKS))
+            if presence.missed_twice and sum(weights) - weights[best] + new <= MOVED_DOUBT * weights[best]:
                 decided[i] = record
                 taken.add(record.entity_id)
+
+
+def came_here(now_ns: int, since_ns: int, last_seen_ns: int, presence: Presence) -> float:
+    """How likely it is that a thing was carried here, against its being where it was, in seconds.
+
+    Who carries a thing does so at once. So it was after ``since_ns``, when it was last seen where it was and nothing
+    was seen here, and before it was missed, if it was. Of things that are missed, the more likely it is that one was
+    not just overlooked, the likelier, until it is certain that it was carried off, here or elsewhere.
+    """
+    until_ns = presence.missing_ns if presence.missed_twice else now_ns
+    seconds = [min(max((until_ns - ns) / NS_PER_S, 1.0), LONG_AGO_S) for ns in (since_ns, last_seen_ns)]
+    return seconds[0] / (seconds[1] / CARRIED_EVERY_S + math.exp(-presence.evidence))
 
 
 def supposed_place(bearing: Bearing, alike: Sequence[EntityRecord]) -> Vec3:
@@ -197,5 +216,5 @@ def _one_of_a_crowd(
 def _presence(record: EntityRecord, camera: CameraView, boxes: Sequence[BoxPx], stamp_ns: int) -> Presence:
     """How it is missed at its place, this keyframe included."""
     if expected(record.presence, record.place, camera, boxes):
-        return record.presence.missed(camera, stamp_ns)
+        return record.presence.missed(camera, stamp_ns, record.place.known_m)
     return record.presence

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from vlkng_ros.memory.association.base import EntityRecord, View
+from vlkng_ros.memory.looks import Earlier
 from vlkng_ros.types import Keyframe, Vec3
 
 
@@ -35,6 +36,6 @@ class Untaken:
         """See ``View``."""
         return self._view.similarities(label)
 
-    def looks_at(self, keyframe: Keyframe, at_m: Vec3) -> int:
+    def looks_at(self, keyframe: Keyframe, at_m: Vec3) -> Earlier:
         """See ``View``."""
         return self._view.looks_at(keyframe, at_m)
