@@ -43,11 +43,11 @@ CARRIED_M = 25.0
 CARRIED_EVERY_S, LONG_AGO_S = 2000.0, 600.0
 """How long a thing stays where it is, on average, as far as a robot has to expect it; a longer time in which it may
 have been carried off makes that no likelier."""
-NEW_S, LOOKED_AT, MAX_LOOKS = 150.0, 1.6, 3
-"""A thing that was never seen before is as likely as it is that each one known of its kind was carried here within so
-many seconds, because one more of many is likelier than a second one; and by how much less that is, as a logarithm, for
-each of the first looks at its place on earlier visits: it would have been seen 4 times in 5."""
-MOVED_DOUBT = 0.33
+NEW_S, LOOKED_AT, MAX_LOOKS = 450.0, 1.6, 3
+"""A thing that was never seen before is as likely as one that may have been carried here within so many seconds; and by
+how much less that is, as a logarithm, for each of the first looks at its place on earlier visits: it would have been
+seen 4 times in 5."""
+MOVED_DOUBT = 0.4
 """Odds of all other candidates together against the best one, above which it is not believed."""
 MISFIT, MISFIT_POWER, MAX_MISFIT = 0.8, 8.0, 10.0
 """Mean squared normalised residual from which on boxes are doubted (it is 0.6 where calibration and poses are as good
@@ -154,7 +154,7 @@ class HybridAssociator:
             ]
             best = max(range(len(candidates)), key=weights.__getitem__)
             record, presence = candidates[best]
-            new = NEW_S * len(candidates) * math.exp(-LOOKED_AT * min(earlier.looks, MAX_LOOKS))
+            new = NEW_S * math.exp(-LOOKED_AT * min(earlier.looks, MAX_LOOKS))
             if presence.missed_twice and sum(weights) - weights[best] + new <= MOVED_DOUBT * weights[best]:
                 decided[i] = record
                 taken.add(record.entity_id)
