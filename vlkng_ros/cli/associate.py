@@ -69,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
             MemoryWriter.open(args.memory, encoder=encoder, associators=(_Counted(associator, advance),)) as writer,
         ):
             embedded = _embed(writer, reader.stats().texts)
+            reader.close()  # before the writer, which leaves one file to copy where it is the last to close
     with MemoryReader.open(args.memory) as reader:
         stats = reader.stats()
     print(

@@ -139,6 +139,8 @@ def _opened(path: Path | None) -> Iterator[TextIO]:
     if path is None:
         yield sys.stdout
         return
+    if _is_memory(path):
+        raise InvalidInputError(f"{path}: is a memory, and nothing is written over it; name another file")
     unfinished = path.with_name(path.name + ".part")
     try:
         descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
@@ -150,6 +152,16 @@ def _opened(path: Path | None) -> Iterator[TextIO]:
             unfinished.unlink(missing_ok=True)
     except OSError as error:
         raise InvalidInputError(f"{path}: cannot be written: {_reason(path, error)}") from error
+
+
+def _is_memory(path: Path) -> bool:
+    """Whether it is a memory's file, or its log."""
+    database = path.with_name(path.name.removesuffix("-wal").removesuffix("-shm"))
+    try:
+        with database.open("rb") as file:
+            return file.read(16) == b"SQLite format 3\0"
+    except OSError:
+        return False
 
 
 def _reason(path: Path, error: OSError) -> str:

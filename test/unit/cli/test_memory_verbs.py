@@ -416,6 +416,25 @@ def test_an_export_that_cannot_be_written_leaves_no_half_file(
     assert not (tmp_path / "x.xml.part").exists()
 
 
+@pytest.mark.parametrize("suffix", ["", "-wal"])
+@pytest.mark.parametrize("form", ["json", "graphml", "cypher"])
+def test_an_export_is_never_written_over_a_memory(
+    db: Path, capsys: pytest.CaptureFixture[str], form: str, suffix: str
+) -> None:
+    before = db.read_bytes()
+    assert run("export", "--memory", db, "--format", form, "--output", f"{db}{suffix}") == 2
+    assert "is a memory, and nothing is written over it; name another file" in capsys.readouterr().err
+    assert db.read_bytes() == before
+
+
+def test_a_view_that_was_added_is_in_the_one_file_that_is_copied(db: Path, tmp_path: Path) -> None:
+    assert run("associate", "--memory", db, "--with", "text_merge", "--text-encoder", "none") == 0
+    copy = tmp_path / "copy.db"
+    shutil.copy(db, copy)
+    with MemoryReader.open(copy) as reader:
+        assert "text_merge" in reader.views()
+
+
 # ---------------------------------------------------------------------------------------------- wrong graph files
 
 
