@@ -8,12 +8,12 @@ import time
 
 from vlkng_ros.answering.draft import Draft
 from vlkng_ros.answering.extractive import Extractive
-from vlkng_ros.answering.gaps import with_gaps
+from vlkng_ros.answering.gaps import only_summary, with_gaps
 from vlkng_ros.answering.keyframes import Ranked, load_ranked
 from vlkng_ros.answering.model_answers import EXTRACTIVE, Asked, ModelAnswers, Worked
 from vlkng_ros.answering.rewriting import Rewriter
 from vlkng_ros.answering.sightings import asks_if_then, whether_then
-from vlkng_ros.answering.wording import NEWEST, clock, quoted, worded
+from vlkng_ros.answering.wording import NEWEST, quoted, worded
 from vlkng_ros.chat import Chat
 from vlkng_ros.config import RetrievalConfig
 from vlkng_ros.errors import ConfigError, QuestionError
@@ -184,7 +184,9 @@ class MemoryQuery:
         summarised_ns = self._reader.summarised_until_ns
         if summarised_ns is None or until_ns > summarised_ns:
             return answer
-        notice = f"Of what was seen up to {clock(summarised_ns)} only a summary is kept."
+        notice = only_summary(summarised_ns)
+        if notice in answer.text:
+            return answer
         return dataclasses.replace(answer, message=f"{answer.message} {notice}".lstrip())
 
     def _strange(self, query: Query, scene: Scene) -> bool:

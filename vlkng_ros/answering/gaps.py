@@ -1,6 +1,7 @@
 """What was never described cannot be denied: how sure "I have not seen ..." is where frames have no description.
 
 Frames wait for theirs while a model is away or after a salvage, which may find a part of it only; some fail for good.
+Of frames that are kept in summary only it is not known any more.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import dataclasses
 import numpy as np
 
 from vlkng_ros.answering.draft import Draft
+from vlkng_ros.answering.wording import clock
 from vlkng_ros.memory import MemoryReader
 from vlkng_ros.retrieval.retriever import Scene
 from vlkng_ros.types import Answer, AnswerKind
@@ -26,14 +28,26 @@ def with_gaps(answer: Answer, draft: Draft, scene: Scene, reader: MemoryReader) 
         return answer
     at = np.unique(np.linspace(0, len(scene) - 1, min(LOOKED_AT, len(scene))).astype(np.intp))
     share = reader.undescribed(scene.keyframe_ids[at].tolist()) / len(at)
-    if not share:
+    until_ns = reader.summarised_until_ns
+    summarised = 0.0 if until_ns is None else float(np.mean(scene.stamps_ns[at] <= until_ns))
+    if not share and not summarised:
         return answer
-    answer = dataclasses.replace(answer, confidence=answer.confidence * (1.0 - share))
-    if share < WORTH_SAYING:
+    answer = dataclasses.replace(answer, confidence=answer.confidence * max(0.0, 1.0 - share - summarised))
+    notices = []
+    if share >= WORTH_SAYING:
+        notices.append(_notice(share, len(scene), exact=len(at) == len(scene)))
+    if until_ns is not None and summarised >= WORTH_SAYING:
+        notices.append(only_summary(until_ns))
+    if not notices:
         return answer
-    notice = _notice(share, len(scene), exact=len(at) == len(scene))
-    message = f"{answer.message.rstrip('.')}. {notice}" if answer.message else ""
-    return dataclasses.replace(answer, text=f"{answer.text} {notice}", message=message)
+    told = " ".join(notices)
+    message = f"{answer.message.rstrip('.')}. {told}" if answer.message else ""
+    return dataclasses.replace(answer, text=f"{answer.text} {told}", message=message)
+
+
+def only_summary(until_ns: int) -> str:
+    """That what was seen up to a time is not known in full."""
+    return f"Of what was seen up to {clock(until_ns)} only a summary is kept."
 
 
 def _denies(draft: Draft) -> bool:

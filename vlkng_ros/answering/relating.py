@@ -298,7 +298,7 @@ class Relating:
         viewed = [self._viewed_apart(target, other) for other in others]
         named = " and ".join(other.phrase for other in others)
         told = relation.predicate != "far from" and not query.reach_m
-        if told and all(apart is None or apart <= self.reach_m for apart in viewed):
+        if told and all(apart is None or apart <= min(reach_m, self.reach_m) for apart in viewed):
             known = [apart for apart in viewed if apart is not None]
             from_m = f"places {max(known):.1f} m apart" if known and max(known) >= SAME_SPOT_M else "one place"
             also = f"I saw them from {from_m}; where they stand I do not know." if known else ""

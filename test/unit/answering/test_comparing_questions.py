@@ -344,3 +344,12 @@ def test_of_many_the_one_beside_another_thing_is_found_wherever_it_is(tmp_path: 
         assert ask(memory, "Is there a chair between the printer and the lamp?")[0] is True
         unseen = memory.ask(Question("Where is the chair next to the elephant?"))
         assert unseen.text == "I have not seen chair next to the elephant."
+
+
+def test_what_was_seen_from_places_apart_may_be_near_and_is_not_said_to_be_next_to_each_other(tmp_path: Path) -> None:
+    shown = {0: ("cat",), 4: ("cup",)}  # a frame every two metres
+    frames = [Seen(10 * i, 2.0 * i, 0.0, labels=shown.get(i, ("lamp",))) for i in range(5)]
+    with MemoryReader.open(remember(tmp_path / "memory.db", frames)) as reader:
+        memory = MemoryQuery(reader, None)
+        assert ask(memory, "Is the cat near the cup?")[0] is True
+        assert ask(memory, "Is the cat next to the cup?")[0] is None

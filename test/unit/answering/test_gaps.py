@@ -58,3 +58,19 @@ def test_a_memory_without_any_description_says_so(tmp_path: Path) -> None:
     answer = ask(tmp_path / "none.db", "Where is the elephant?")
     assert answer.text.endswith("Nothing that was recorded then is described yet.")
     assert answer.confidence == 0.0
+
+
+def test_what_is_kept_in_summary_only_cannot_be_denied_for_sure(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    with open_writer(path) as writer:
+        write(writer, [Seen(i, float(i), 0.0, f"{STREET} There is a bench.", labels=("bench",)) for i in range(40)])
+        sure = ask(path, "Did you see an elephant?")
+        assert writer.summarise(keep=10) == 30
+    answer = ask(path, "Did you see an elephant?")
+    assert answer.value is False
+    assert answer.text.startswith("No, I have not seen elephant. Of what was seen up to ")
+    assert answer.text.endswith(" only a summary is kept.")
+    assert answer.confidence == pytest.approx(sure.confidence / 4, abs=0.02)
+    past = ask(path, "Did you see an elephant?", as_of_ns=20 * SECOND)
+    assert past.confidence == 0.0
+    assert "only a summary" not in past.message
