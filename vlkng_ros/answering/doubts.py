@@ -33,6 +33,10 @@ _IT = re.compile(r"^(?:is|was) it\b|^(?:are|were) we\b|^(?:am|was) i\b")
 """The weather, the light, and what else no thing is asked for."""
 
 
+_ORDER = re.compile(r"\b(?:after|before) (?:the|a|an)\b")
+"""An order of sightings in the middle of what is looked for: one of the two would be found, and not this one."""
+
+
 def doubted(query: Query, draft: Draft, retriever: Retriever, scene: Scene) -> Draft:
     """The draft, or that it is not known.
 
@@ -55,6 +59,8 @@ def _doubt(query: Query, draft: Draft, retriever: Retriever, scene: Scene) -> st
     denied = draft.value in (None, 0) and not (told or query.negated)
     if query.unclear and (denied or query.kind is AnswerKind.COUNT):
         return f"I do not understand '{query.whole}'"
+    if query.unclear and query.kind in (AnswerKind.POSITION, AnswerKind.TIME) and _ORDER.search(query.target):
+        return f"I do not understand '{query.whole}'; ask me when I saw each"
     if denied and _PRONOUN.match(query.target):
         return f"I do not know what '{query.target}' is"
     named = query.target or query.choices or query.parts or query.motion or query.open

@@ -29,7 +29,18 @@ def _turned_round(found: re.Match[str]) -> str:
     return f"what is {_SEEN_FROM[found['how']] or found['how']} {found['thing']}"
 
 
+_NEAREST = r"(near+est|clos+est|farthest|furthest)"
 _SAME_ASKED = (
+    # what is nearest of all, and the nearest of a kind
+    (re.compile(rf"^what(?:'s| is| was) the {_NEAREST} (?:thing|object|item|one)s?(?= (?:to|from) )"), r"what is \1"),
+    (
+        re.compile(
+            rf"^what(?:'s| is| was) the {_NEAREST} (?!(?:thing|object|item|one|way|route)s?\b)"
+            r"(?!.*\b(?:of|made|doing|called|wearing|like|for)\b)((?:[a-z-]+ ){0,2}?[a-z-]+(?: (?:to|from) .+)?)$"
+        ),
+        r"where is the \1 \2",
+    ),
+    (re.compile(rf"(\b(?!(?:the|a|what|which|who)\b)[a-z]+ {_NEAREST}) (?=(?:the|a|an|my) [a-z])"), r"\1 to "),
     (re.compile(r"^and (?=(?:what|how|where|when|which|who|is|are|did|do|have)\b)"), ""),
     (re.compile(r"^and (?=(?:the|a|an|my|your|our)\b)"), "what about "),
     (re.compile(r"^(?:seen|noticed|spotted) (?=(?:any|a|an|the|my|some)\b)"), "have you seen "),

@@ -353,3 +353,29 @@ def test_what_was_seen_from_places_apart_may_be_near_and_is_not_said_to_be_next_
         memory = MemoryQuery(reader, None)
         assert ask(memory, "Is the cat near the cup?")[0] is True
         assert ask(memory, "Is the cat next to the cup?")[0] is None
+
+
+def test_the_nearest_of_a_kind_is_told_from_what_is_nearest(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with open_writer(path) as writer:
+        for second, (x_m, label) in enumerate(
+            [(0.0, "person"), (10.0, "motorcycle"), (20.0, "cat"), (24.0, "person"), (30.0, "cup")]
+        ):
+            drive(writer, x_m, 10 * second, ahead(label, 2.0))
+    with MemoryReader.open(path) as reader:
+        memory = MemoryQuery(reader, None)
+        for question, frame, told in (
+            ("What is the nearest person to me?", 4, "It is 4.0 m away."),
+            ("What is the nearest person to the cat?", 4, "It is 4.0 m from cat."),
+            ("Where is the person nearest the cat?", 4, "It is 4.0 m from cat."),
+            ("What is the farthest person?", 1, "It is 28.0 m away."),
+        ):
+            answer = memory.ask(Question(question))
+            assert answer.keyframes[0].keyframe.keyframe_id == frame, question
+            assert told in answer.text
+        assert memory.ask(Question("What is the nearest thing to me?")).value == "cup"
+        ordered = ("Where did you see a person after the motorcycle?", "When did you see the cat before the cup?")
+        for question in ordered:
+            refused = memory.ask(Question(question))
+            assert (refused.status, refused.goal) == (AnswerStatus.NOT_FOUND, None)
+            assert "ask me when I saw each" in refused.text
