@@ -24,7 +24,10 @@ from vlkng_ros.moments import moment
 from vlkng_ros.types import Entity, Relation, Sighting, Vec3
 
 ONE_BY_ONE = 256
-"""Entities up to which it is looked up one by one whether they were seen in a time."""
+"""Entities up to which it is looked up one by one whether they were seen in a time, which takes as long as their
+histories are; all that a short time showed is looked through sooner."""
+SHORT_TIME = 8_192
+"""Keyframes of a short time."""
 
 
 class ViewReader(Reading):
@@ -75,7 +78,9 @@ class ViewReader(Reading):
     ) -> NDArray[np.int64]:
         """Keys, ascending, of the entities seen in a window; ``among`` some, ascending."""
         sure, maybe = self._follower.columns(self._view(view)).seen_between(since_ns, until_ns, among)
-        if len(maybe) > ONE_BY_ONE:
+        stamps_ns = self._follower.keyframes.table.stamps_ns
+        first, last = np.searchsorted(stamps_ns, (since_ns, until_ns + 1)).tolist()
+        if len(maybe) and (len(maybe) > ONE_BY_ONE or last - first <= SHORT_TIME):
             maybe = maybe[np.isin(maybe, self._shown_between(view, since_ns, until_ns))]
         else:
             seen = [bool(self._history.sightings(key, since_ns, until_ns, 1)) for key in maybe.tolist()]

@@ -305,8 +305,8 @@ def test_what_was_seen_between_two_times_is_what_has_a_sighting_between_them(
             assert reader.labelled("proximity", texts, *window) == expected
             types = Counter(name.rpartition("_")[0] for name in expected)
             assert reader.types_seen("proximity", *window) == types
-            with monkeypatch.context() as patch:
-                patch.setattr(view_reader, "ONE_BY_ONE", 0)
+            with monkeypatch.context() as patch:  # what a short time showed was looked through; now one by one
+                patch.setattr(view_reader, "SHORT_TIME", -1)
                 assert reader.labelled("proximity", texts, *window) == expected
         assert ask(MemoryQuery(reader, None), "How many things did you see in the last 25 seconds?")[0] == 4
 
